@@ -7,7 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { type Connection, type ForwardedService, SvcError } from '../../client/node.ts';
-import { type ByteStream, nextChunk } from '../../transport/node/index.ts';
+import { acknowledged, type ByteStream, nextChunk } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { missingService } from './offered.ts';
 
@@ -39,9 +39,13 @@ export async function carry(
   stream: ByteStream,
   { input, output, end }: { readonly input: Readable; readonly output: Writable; readonly end: () => void | Promise<void> },
 ): Promise<void> {
+  const answer = toOutput(stream, output).then(end);
   try {
-    await Promise.all([toDevice(stream, input), toOutput(stream, output).then(end)]);
+    await Promise.all([toDevice(stream, input), answer]);
   } catch (error) {
+    // What the other side sent before it broke is passed on, to the last byte.
+    if (error instanceof SvcError) await answer.catch(() => {});
+    else await acknowledged(stream).catch(() => {});
     stream.abort();
     input.destroy();
     // The reader of the output has ended, such as ssh: that is the end of the session, no fault.

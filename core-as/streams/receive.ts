@@ -15,6 +15,7 @@ import { Connection } from '../records/connection';
 import { connectionsOpen } from '../records/slab';
 import { REFUSED } from '../records/status';
 import {
+  ADAPTIVE,
   DISCARD,
   gapSet,
   has,
@@ -74,6 +75,9 @@ export function onPeerReset(c: Connection, s: Stream, code: u64, finalSize: u64)
   s.finalSize = finalSize;
   s.flags |= PEER_RESET;
   s.peerResetCode = code;
+  // All that was sent on an accepted stream has arrived: the application reads it first (RFC 9000 §3.2), and then
+  // learns of the reset. No answer is lost because its reader was slow.
+  if (s.contiguous == finalSize && s.readBase < finalSize && has(s, ADAPTIVE) && !has(s, DISCARD)) return ERROR_NO_ERROR;
   releaseReceiveBuffers(s);
   consume(c, s, s.highest);
   if (isMessage(s) || has(s, DISCARD)) s.flags |= RECEIVE_DONE;
@@ -84,7 +88,7 @@ export function onPeerReset(c: Connection, s: Stream, code: u64, finalSize: u64)
 
 /** Copies up to `most` bytes to `target`; returns how many, 0 = none yet, AT_END after the last one. */
 export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
-  if (has(s, PEER_RESET | DISCARD)) return 0;
+  if (has(s, DISCARD) || isReset(s)) return 0;
   const length = <u32>min(s.contiguous - s.readBase, <u64>most);
   if (length == 0) {
     if (s.readBase != s.finalSize) return 0;
@@ -99,17 +103,23 @@ export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
   consume(c, s, from + length);
   if (s.readBase == s.contiguous && !s.gaps && !has(s, RAGGED)) releaseRest(receiveMap(s), s.readBase, receiveBudget(s));
   afterRead(c, s);
+  if (isReset(s)) raiseEvent(c, s, ON_RESET);
   return length;
 }
 
 /** Sends STOP_SENDING and discards whatever still arrives. */
 export function stop(c: Connection, s: Stream, code: u64): void {
-  if (has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
+  if (has(s, DISCARD | RECEIVE_DONE) || isReset(s)) return;
   s.flags |= DISCARD;
   s.events &= ~ON_READABLE;
   if (s.finalSize == UNKNOWN) requestStop(c, s, code);
   releaseReceiveBuffers(s);
   discard(c, s);
+}
+
+/** Returns whether the peer has reset its direction, and nothing that arrived before waits to be read. */
+function isReset(s: Stream): bool {
+  return has(s, PEER_RESET) && s.readBase == s.finalSize;
 }
 
 /** Checks offsets and final size (RFC 9000 §4.1, §4.5). */

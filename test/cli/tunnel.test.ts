@@ -210,6 +210,9 @@ describe('a service over standard input and output', () => {
       this.got.push('end');
     }
 
+    stats = () => ({ transport: { acknowledged: 0, buffered: this.unacknowledged } });
+    unacknowledged = 0;
+
     abort(): void {
       this.isAborted = true;
     }
@@ -244,6 +247,36 @@ describe('a service over standard input and output', () => {
     service.says.destroy(new RemoteError('STOPPED', 'the service behind the stream failed'));
     await expect(done).rejects.toThrow('the service behind the stream failed');
     expect([service.isAborted, input.destroyed]).toEqual([true, true]);
+  });
+
+  test('passes on the answer that the device sent before it stopped reading', async () => {
+    const [service, input, output] = [new Service(), new PassThrough(), new PassThrough()];
+    const stopped = new RemoteError('STOPPED', 'the service behind the stream failed');
+    service.write = () => Promise.reject(stopped);
+    const done = carry(service, { input, output, end: () => {} });
+    input.write('upload');
+    await new Promise((resolve) => input.once('close', resolve));
+    service.says.write('413');
+    expect(await read(output)).toBe('413');
+    expect(service.isAborted).toBe(false);
+    service.says.destroy(stopped);
+    await expect(done).rejects.toBe(stopped);
+  });
+
+  test('aborts the stream only when the device has what was read before standard input broke', async () => {
+    const [service, input] = [new Service(), new PassThrough()];
+    const broken = new Error('read EIO');
+    const done = carry(service, { input, output: new PassThrough(), end: () => {} });
+    service.unacknowledged = 1;
+    let looks = 0;
+    service.stats = () => {
+      if (++looks === 3) service.unacknowledged = 0;
+      expect(service.isAborted).toBe(false);
+      return { transport: { acknowledged: 0, buffered: service.unacknowledged } };
+    };
+    input.destroy(broken);
+    await expect(done).rejects.toBe(broken);
+    expect([looks, service.isAborted]).toEqual([3, true]);
   });
 
   test('ends without an error when the reader of standard output has ended', async () => {

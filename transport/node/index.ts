@@ -20,4 +20,4 @@ export { ownAddress, ownAddresses } from './interfaces.ts';
 export { type Lock, ownLock, whileLocked } from './lock.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
-export { type ByteStream, nextChunk, type PumpResult, pump, resetSocket } from './tcp.ts';
+export { acknowledged, type ByteStream, nextChunk, type PumpResult, pump, resetSocket } from './tcp.ts';

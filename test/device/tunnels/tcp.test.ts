@@ -11,6 +11,7 @@ import { type AuthorizationRequest, type Device, type Environment, nodeEnvironme
 import { PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
 import { connectTcp, serviceRefusal } from '../../../device/tunnels/tcp.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
+import { unsentBytes } from '../../../transport/node/unsent-bytes.ts';
 import { eventually } from '../../support/eventually.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
@@ -97,6 +98,37 @@ async function get(path: string) {
   await coap.execute();
   return coap;
 }
+
+test('an answer before a reset arrives, 100 of 100, while uploads are under way', { tags: ['slow'] }, async () => {
+  const answer = Buffer.alloc(100_000, 5);
+  const early = createServer({ pauseOnConnect: true }, async (socket) => {
+    socket.on('error', () => {});
+    socket.write(answer);
+    while ((await unsentBytes(socket)) > 0) await new Promise((resolve) => setImmediate(resolve));
+    socket.resetAndDestroy();
+  }).listen(0, '127.0.0.1');
+  await once(early, 'listening');
+  device.addTcpTunnelService({ id: 'early', type: 'tcp', host: '127.0.0.1', port: portOf(early) });
+  const tunnel = connection.createTcpTunnel();
+  await tunnel.open('early', 0);
+  const results: Record<string, number> = {};
+  for (let i = 0; i < 100; i++) {
+    const socket = await dial(tunnel.getLocalPort());
+    socket.write(Buffer.alloc(i % 20 === 0 ? 3_000_000 : i % 2 === 0 ? 200_000 : 1));
+    let count = 0;
+    socket.on('data', (data) => {
+      count += data.length;
+    });
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) => {
+      socket.once('error', resolve).once('end', () => resolve(new Error('the end')));
+    });
+    socket.destroy();
+    const outcome = `${count} bytes, ${error.code ?? error.message}`;
+    results[outcome] = (results[outcome] ?? 0) + 1;
+  }
+  early.close();
+  expect(results).toEqual({ '100000 bytes, ECONNRESET': 100 });
+});
 
 describe('an open tunnel', () => {
   test('carries bytes both ways, and the end of one direction alone', { tags: ['slow'] }, async () => {

@@ -1,7 +1,7 @@
 /** The TCP pump: both directions, half closes, resets, and slow readers. */
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import { type ByteStream, type PumpResult, pump, resetSocket } from '../../../transport/node/tcp.ts';
 import { Random } from '../../../transport/sim/random.ts';
@@ -51,7 +51,7 @@ class Direction {
       while (this.#data.length >= this.room && this.#error === undefined) await once(this.changed, 'change');
       if (this.#error !== undefined) throw this.#error;
       const part = data.subarray(start, start + this.room - this.#data.length);
-      this.#data = Uint8Array.from([...this.#data, ...part]);
+      this.#data = new Uint8Array(Buffer.concat([this.#data, part]));
       start += part.length;
       this.#change();
     }
@@ -72,6 +72,10 @@ class Direction {
     this.#change();
     while (this.#data.length > 0 && this.#error === undefined) await once(this.changed, 'change');
     if (this.#error !== undefined) throw this.#error;
+  }
+
+  get held(): number {
+    return this.#data.length;
   }
 
   fail(error: Error): void {
@@ -99,6 +103,7 @@ class MemoryStream implements ByteStream {
   readSome = () => this.in.readSome();
   write = (data: Uint8Array) => this.out.write(data);
   close = () => this.out.end();
+  stats = () => ({ transport: { acknowledged: 0, buffered: this.out.held } });
 
   abort(): void {
     this.aborted++;
@@ -268,6 +273,105 @@ describe('TCP pump', () => {
     await once(near, 'close');
     const stream = new MemoryStream(new Direction(10), new Direction(10));
     expect((await pump(stream, near)).error).not.toBeNull();
+    expect(stream.aborted).toBe(1);
+  });
+});
+
+describe('the answer before a reset', () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /**
+   * Where it waits when the reset comes, while the stream takes little: in the kernel, which libuv reports as an end
+   * when it reads both at once; in Node's buffer; in the kernel while the next call is a write.
+   */
+  it.each(['kernel', 'buffer', 'kernel, before a write'])('reaches a slow reader of the stream from the %s', async (place) => {
+    const { far, near, peer, stream, result } = await tunnel({ room: 1_000 });
+    far.setNoDelay(true);
+    let sent = 0;
+    const send = async (length: number): Promise<void> => {
+      await new Promise<void>((done) => void far.write(Buffer.alloc(length), () => done()));
+      sent += length;
+      await turn();
+    };
+    if (place === 'buffer') while (near.readableLength < 3_000) await send(1_000);
+    else if (place === 'kernel') await send(60_000);
+    else while (sent - near.bytesRead < 30_000) await send(10_000);
+    if (place === 'buffer') while (near.bytesRead < sent) await turn();
+    far.resetAndDestroy();
+    if (place === 'buffer') while (!near.destroyed) await turn();
+    if (place === 'kernel, before a write') await peer.write(Buffer.alloc(1));
+    let count = 0;
+    const reading = (async () => {
+      for (;;) count += (await peer.readSome()).length;
+    })();
+    await expect(reading).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(count).toBe(sent);
+    expect(await result).toMatchObject({ toStream: sent, error: { code: 'ECONNRESET' } });
+    expect(stream.aborted).toBe(1);
+  });
+
+  // Other systems do not tell what their kernel still holds (unsent-bytes.ts).
+  it.runIf(process.platform === 'linux')('reaches a slow reader of the socket', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const { far, near, peer, result } = await tunnel({ room: 1 << 20 });
+      far.pause();
+      // More than the peer's kernel takes while nothing is read.
+      await peer.write(Buffer.alloc(1_000_000));
+      while (peer.out.held > 0) await turn();
+      peer.abort();
+      while (vi.getTimerCount() === 0 && !near.destroyed) await turn();
+      expect(near.destroyed).toBe(false);
+      const closed = closing(far);
+      let got = 0;
+      far.on('data', (data) => {
+        got += data.length;
+      });
+      far.resume();
+      while (!near.destroyed) {
+        await vi.advanceTimersByTimeAsync(100);
+        await turn();
+      }
+      expect((await closed)?.code).toBe('ECONNRESET');
+      expect(got).toBe(1_000_000);
+      expect(await result).toMatchObject({ toSocket: 1_000_000, error: { code: 'STOPPED' } });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('is given up when nothing of it has moved for 5 s', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+    try {
+      const { far, near, peer, stream } = await tunnel();
+      far.write('answer');
+      await once(near, 'data');
+      far.resetAndDestroy();
+      await closing(near);
+      await vi.advanceTimersByTimeAsync(4_900);
+      expect([stream.aborted, stream.out.held]).toEqual([0, 6]);
+      await vi.advanceTimersByTimeAsync(200);
+      expect(stream.aborted).toBe(1);
+      await expect(peer.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('waits for the acceptance of the stream, and not after the signal', async () => {
+    const control = new AbortController();
+    const { near, far } = await tcpPair();
+    const [a, b] = [new Direction(1_000), new Direction(1_000)];
+    const stream = Object.assign(new MemoryStream(a, b), { opened: new Promise<void>(() => {}) });
+    const result = pump(stream, near, { signal: control.signal });
+    far.write('request');
+    expect(Buffer.from(await b.readSome()).toString()).toBe('request');
+    far.resetAndDestroy();
+    await closing(near);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stream.aborted).toBe(0);
+    control.abort();
+    expect(await result).toMatchObject({ toStream: 7, error: { code: 'ECONNRESET' } });
     expect(stream.aborted).toBe(1);
   });
 });

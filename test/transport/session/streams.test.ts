@@ -441,6 +441,33 @@ describe('ends', () => {
     expect([client.ended, device.ended]).toEqual([true, true]);
   });
 
+  it('what the peer has of an accepted stream before an abort is read first, however late', async () => {
+    const { simulation, client, device } = await openPair();
+    const answer = pattern(20_000);
+    await simulation.settle(device.write(answer));
+    while (device.stats().transport!.buffered > 0) await simulation.run(10);
+    device.abort();
+    await simulation.run(1_000);
+    expect(same((await simulation.settle(client.readAll(10_000)))!, answer.subarray(0, 10_000))).toBe(true);
+    const late = client.readAll(20_000).catch((error: Error) => error);
+    expect(await simulation.settle(late)).toMatchObject({ code: 'STOPPED' });
+    expect(client.stats().bytesRead).toBe(20_000);
+    expect([client.ended, device.ended]).toEqual([true, true]);
+  });
+
+  it('an abort here drops what waits to be read behind one of the peer', async () => {
+    const { simulation, session, client, device } = await openPair();
+    await simulation.settle(device.write(pattern(20_000)));
+    while (device.stats().transport!.buffered > 0) await simulation.run(10);
+    device.abort();
+    await simulation.run(1_000);
+    client.abort();
+    await simulation.run(1_000);
+    await expect(client.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(client.stats().transport).toBe(null);
+    expect(session.isOpen).toBe(true);
+  });
+
   it('abort by the device is STOPPED at the client', async () => {
     const { simulation, client, device } = await openPair();
     const read = client.readSome();

@@ -87,8 +87,11 @@ export class Scene {
   readonly station: SimulatedHost;
   readonly client: Party;
   readonly device: Party;
-  readonly signalling: Signalling;
+  signalling: Signalling;
   readonly #options: SceneOptions;
+  #budget = new HostBudget(clientLimits);
+  readonly #relayDelay: number;
+  #view: (() => StationView) | null = null;
   #search: DirectSearch | null = null;
   #responder: RendezvousResponder<ServingSession> | null = null;
 
@@ -105,14 +108,32 @@ export class Scene {
     this.client = new Party(homeOf(this.simulation, client, 'client', 1, boxes?.client), CLIENT_PORT);
     this.device = new Party(homeOf(this.simulation, device, 'device', 2, boxes?.device), DEVICE_PORT);
     for (const { home } of [this.client, this.device]) if (home.kind === 'sequential') for (const box of home.boxes) box.occupy(foreign);
-    const { clock, log } = this.client.host.environment;
-    this.signalling = new Signalling({ client: this.client.host, clock, log, delay: relayDelay });
+    this.#relayDelay = relayDelay;
+    this.signalling = this.#newSignalling();
   }
 
   /** Runs the scene: both ends reach the base station, then the client looks for a direct path. */
   async run(): Promise<SceneResult> {
+    return this.#outcome(await this.begin());
+  }
+
+  /**
+   * Ends the connection of the client, and runs the scene of the next one `pause` ms later.
+   * @param isOther of another client with the same key, in the same place
+   */
+  async again(pause: number, isOther = false): Promise<SceneResult> {
+    if (isOther) this.#budget = new HostBudget(clientLimits);
+    this.#search?.stop();
+    this.signalling.device.end();
+    const until = this.simulation.now + pause;
+    this.client.host.environment.clock.schedule(pause, () => {});
+    await this.simulation.run(() => this.simulation.now >= until);
+    this.signalling = this.#newSignalling();
+    return this.#outcome(this.#look());
+  }
+
+  async #outcome(search: DirectSearch): Promise<SceneResult> {
     const { limit = 15_000 } = this.#options;
-    const search = await this.begin();
     const from = this.simulation.now;
     // Time must pass even with nothing left to do.
     this.client.host.environment.clock.schedule(limit, () => {});
@@ -130,7 +151,7 @@ export class Scene {
 
   /** Runs the scene until the client begins to look. */
   async begin(): Promise<DirectSearch> {
-    const { client, device, station, signalling } = this;
+    const { client, device, station } = this;
     const seen = new Map<string, Pick<StationView, 'observed'>>();
     const main = station.bind({
       port: STATION.port,
@@ -156,16 +177,28 @@ export class Scene {
       station: () => viewOf(1),
       peerAddress: () => viewOf(0).observed ?? undefined,
     });
-    signalling.serve(this.#responder);
+    this.#view = () => viewOf(0);
+    return this.#look();
+  }
+
+  /** The client of the current connection begins to look. */
+  #look(): DirectSearch {
+    const { client, signalling } = this;
+    signalling.serve(this.#responder!);
     const { clock, log } = client.host.environment;
     const search = new DirectSearch({
       session: signalling,
-      shared: new Searches(client.end, new HostBudget(clientLimits), { clock, log }),
-      kind: { hardNat: true, ...NO_KEEP_ALIVE, stationOf: () => viewOf(0) },
+      shared: new Searches(client.end, this.#budget, { clock, log }),
+      kind: { hardNat: true, ...NO_KEEP_ALIVE, stationOf: () => this.#view!() },
     });
     signalling.on('path', ({ path }) => search.migrated(path));
     this.#search = search;
     return search;
+  }
+
+  #newSignalling(): Signalling {
+    const { clock, log } = this.client.host.environment;
+    return new Signalling({ client: this.client.host, clock, log, delay: this.#relayDelay });
   }
 
   #lose(): void {

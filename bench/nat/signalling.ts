@@ -57,6 +57,12 @@ export class DeviceEnd implements ServingSession {
     return true;
   }
 
+  /** The connection has ended. */
+  end(): void {
+    for (const exchange of [...this.observed]) this.cancel(exchange);
+    this.#events.emit('closed', null);
+  }
+
   cancel(exchange: number): void {
     if (this.observed.delete(exchange)) this.#events.emit('cancelled', exchange);
   }

@@ -63,7 +63,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   LARGE_DROPPED: () =>
     'Give the VPN, tunnel or link between the ends an MTU of 1,280 bytes or more. Until then the connection stays relayed.',
   LIMITED: ({ device }) =>
-    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or run this again in a minute: \`svc doctor ${device}\`.`,
+    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or run this again in a minute, or in an hour where random ports were tried: \`svc doctor ${device}\`.`,
 };
 
 /** For UDP to the base station that gets no answer. @param url of the base station */

@@ -78,6 +78,7 @@ export class Agent {
   #bothOpenedAt = Number.POSITIVE_INFINITY;
   #overAt = Number.POSITIVE_INFINITY;
   #exhausted = false;
+  #isSprayLimited = false;
 
   constructor(options: AgentOptions, now: number) {
     this.#options = options;
@@ -88,6 +89,11 @@ export class Agent {
   /** Whether the end requested, or takes part in, the sprayed stage. */
   get isSpraying(): boolean {
     return this.#stage !== 'checks' && this.#stage !== 'refused';
+  }
+
+  /** Whether the sprayed stage would be next, and this host may not begin it now (`RoundBudget.acquireSpray`). */
+  get isSprayLimited(): boolean {
+    return this.#isSprayLimited;
   }
 
   /** Returns the current update for the peer. */
@@ -263,7 +269,8 @@ export class Agent {
   /** @returns false when the host may not do that now */
   #begin(part: HardPart, now: number): boolean {
     const { budget, sprayReason } = this.#options;
-    if (!budget.acquireSpray(this.#target()!.address, sprayReason, now)) return false;
+    this.#isSprayLimited = !budget.acquireSpray(this.#target()!.address, sprayReason, now);
+    if (this.#isSprayLimited) return false;
     this.#stage = 'asked';
     this.#overAt = Math.min(this.#deadline, now + SPRAY_TIME + 2 * GRANT_WAIT + LINGER);
     if (part === 'sockets') this.#events.push({ kind: 'sockets', count: SPRAY_SOCKETS });

@@ -36,6 +36,8 @@ export interface AttemptFacts {
   readonly pairs: readonly PairReport[];
   /** A pair answered checks, but a path challenge of full size got no answer. */
   readonly isLargeDropped: boolean;
+  /** The sprayed stage was due, and its limit did not allow it. */
+  readonly isSprayLimited: boolean;
 }
 
 const TEXTS: Readonly<Record<NotDirectCode, string>> = {
@@ -75,9 +77,16 @@ export const udpBlockedThere: NotDirect = {
   text: 'the other end names no address at which the base station sees it: UDP to the base station gets no answer there; probably a firewall of its network blocks UDP',
 };
 
+/** The limit of the sprayed stage, which lasts longer than the others. */
+export const sprayLimited: NotDirect = {
+  code: 'LIMITED',
+  text: 'the random ports of a NAT are tried for one peer at a time, and again an hour after an attempt that found none: wait for that, or forward a port at the device and state it with --candidate',
+};
+
 /** Returns the best explanation of an attempt without a direct path. */
 export function explain(facts: AttemptFacts): NotDirect {
   const code = codeOf(facts);
+  if (code === 'NO_ANSWER' && facts.isSprayLimited) return sprayLimited;
   return code === 'NO_ANSWER' && isUnseen(facts) ? udpBlockedThere : notDirect(code);
 }
 

@@ -37,7 +37,7 @@ export interface HostShare {
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
   takeUnvalidated(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
   /** The peer is at that address: packets that went there no longer count. */
-  answered(address: string, peer: PeerClass): void;
+  answered(address: string, round: RoundBudget): void;
   /**
    * Takes one packet to an address that is trusted and has not answered.
    * @returns false once too many went to such addresses: it then counts as untrusted
@@ -97,7 +97,7 @@ export class RoundBudget {
   answered(address: string): void {
     const state = this.#stateOf(address);
     if (state !== null) state.answering = true;
-    this.#host.answered(address, this.peer);
+    this.#host.answered(address, this);
   }
 
   /** Returns whether it is trusted or has answered. */
@@ -123,7 +123,8 @@ export class RoundBudget {
 
   /**
    * Takes the host's one spray, from this end or towards 256 of its sockets, for at most 15 s: once for each reason,
-   * then hourly. Only towards a trusted address; the caller must check that the peer named it, too.
+   * then hourly; at once for a known peer after one that was answered. Only towards a trusted address; the caller must
+   * check that the peer named it, too.
    *
    * @param reason identifies the peer, and the network at both ends: a repeated spray would find the same
    */

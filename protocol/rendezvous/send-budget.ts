@@ -15,7 +15,8 @@
  *
  * The station may lie, or cooperate with a stranger. So all rounds of strangers together send 2,000 packets to trusted
  * addresses that have not answered, then 5 a second: enough for the attempts of one client whose NAT assigns ports in
- * sequence. Beyond that such an address counts as any other. And they may be sprayed eight times an hour.
+ * sequence. Beyond that such an address counts as any other. And they may be sprayed eight times an hour. A spray for a
+ * known peer is repeated at once when it was answered, else after an hour: it would find the same.
  *
  * So a stranger causes one device to send less to a victim than the stranger itself sends (for the sum see
  * test/protocol/rendezvous/send-budget.test.ts). Everything else limits the pace: 10 checks per pair, 200 packets a
@@ -46,7 +47,7 @@ const SPRAY_PER_SECOND = 100;
 const SPRAY_BURST = 5;
 /** 1,024 ports at 100 a second, and time for answers. ms */
 export const SPRAY_LIFETIME = 15_000;
-/** Between two sprays for the same reason, ms. */
+/** Between two sprays for the same reason, ms; a known peer's need not wait after one that was answered. */
 const SPRAY_PAUSE = 3_600_000;
 /** Reasons of each class within that time: a stranger has any number of keys, and each is another reason. */
 const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger: 8 };
@@ -133,7 +134,9 @@ export class HostBudget implements HostShare {
     return 'granted';
   }
 
-  answered(address: string, peer: PeerClass): void {
+  answered(address: string, round: RoundBudget): void {
+    const { peer } = round;
+    if (peer === 'known' && this.#spray?.round === round) this.#sprayed.known.delete(this.#spray.reason);
     this.#unvalidated[peer].delete(address);
     if (this.#recent.get(address)?.peer === peer) this.#recent.delete(address);
   }

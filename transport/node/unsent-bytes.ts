@@ -2,8 +2,8 @@
  * What a TCP socket has not delivered: bytes that wait in Node, and those in the kernel that the peer has not
  * acknowledged. A reset drops both.
  *
- * Linux lists the latter in /proc/net/tcp (proc_net_tcp.rst, `tx_queue`). Other systems do not tell: there, a pause
- * gives the kernel time.
+ * Linux lists the latter in /proc/net/tcp (proc_net_tcp.rst, `tx_queue`). Other systems do not show it: there, a
+ * pause gives the kernel time.
  */
 import { readFile } from 'node:fs/promises';
 import { isIPv4, type Socket } from 'node:net';

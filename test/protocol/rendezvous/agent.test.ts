@@ -121,6 +121,7 @@ describe('a client behind an independent NAT, with a device behind a random one'
     end.budget.acquireSpray(PEER, 'of another', 0);
     end.run(0, 6_000);
     expect([spraying(end, 700), end.kinds.at(-1)]).toEqual([false, 'exhausted']);
+    expect([end.agent.isSprayLimited, begun(independent, random).agent.isSprayLimited]).toEqual([true, false]);
   });
 });
 

@@ -1,7 +1,14 @@
 /** Why a connection is not direct: each code, from the facts of an attempt. */
 import { describe, expect, test } from 'vitest';
 import type { NatMapping } from '../../../protocol/control/index.ts';
-import { type AttemptFacts, explain, type NotDirectCode, notDirect, udpBlockedThere } from '../../../protocol/rendezvous/explanation.ts';
+import {
+  type AttemptFacts,
+  explain,
+  type NotDirectCode,
+  notDirect,
+  sprayLimited,
+  udpBlockedThere,
+} from '../../../protocol/rendezvous/explanation.ts';
 import type { PairReport } from '../../../protocol/rendezvous/report.ts';
 
 const pair: PairReport = {
@@ -26,6 +33,7 @@ const plain: AttemptFacts = {
   remoteCandidates: 1,
   pairs: [pair],
   isLargeDropped: false,
+  isSprayLimited: false,
 };
 
 describe('an attempt without a direct path', () => {
@@ -55,6 +63,11 @@ describe('an attempt without a direct path', () => {
     ['LIMITED', 'every address limited', { pairs: [{ ...pair, limited: true }] }],
   ])('%s: %s', (code, _, facts) => {
     expect(explain({ ...plain, ...facts })).toEqual(notDirect(code));
+  });
+
+  test('LIMITED, within an hour, where the sprayed stage would be next', () => {
+    expect(explain({ ...plain, isSprayLimited: true })).toBe(sprayLimited);
+    expect(explain({ ...plain, isSprayLimited: true, pairs: [pair, { ...pair, heard: true }] })).toEqual(notDirect('ONE_WAY'));
   });
 
   test('UDP_BLOCKED at the peer: it does not know its external address', () => {

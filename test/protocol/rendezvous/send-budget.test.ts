@@ -288,6 +288,26 @@ describe('a spray', () => {
     expect([one.takeSpray(PEER, 1), one.acquireSpray(PEER, 'a', 1)]).toEqual(['ended', again]);
   });
 
+  test.each([
+    ['known', true],
+    ['stranger', false],
+  ] as const)('that was answered does not count for a %s peer: %s', (peer, again) => {
+    const host = new HostBudget();
+    const one = roundOf(host, peer);
+    one.trust(PEER);
+    expect(one.acquireSpray(PEER, 'a', 0)).toBe(true);
+    one.answered(PEER);
+    expect(one.takeSpray(PEER, 10)).toBe('granted');
+    one.release();
+    const next = roundOf(host, peer, 5_000);
+    next.trust(PEER);
+    expect(next.acquireSpray(PEER, 'a', 5_000)).toBe(again);
+    next.release();
+    const third = roundOf(host, peer, 10_000);
+    third.trust(PEER);
+    expect(third.acquireSpray(PEER, 'a', 10_000)).toBe(false);
+  });
+
   test('of a stranger is ended for a known peer, not for a stranger', () => {
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
     for (const round of [stranger, known]) round.trust(PEER);

@@ -310,7 +310,7 @@ describe('the answer before a reset', () => {
     expect(stream.aborted).toBe(1);
   });
 
-  // Other systems do not tell what their kernel still holds (unsent-bytes.ts).
+  // Other systems do not show what their kernel still holds (unsent-bytes.ts).
   it.runIf(process.platform === 'linux')('reaches a slow reader of the socket', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { cells, expected, nameOf, shortfalls, tryCell } from '../../../bench/nat/matrix.ts';
+import { Scene } from '../../../bench/nat/scene.ts';
 import type { NatKind } from '../../support/nat-kinds.ts';
 import { seeds } from '../../support/tiered.ts';
 
@@ -43,6 +44,25 @@ function matrix(numbers: readonly number[], ofChance = numbers): void {
     expect(times.p50).toBeLessThan(1_000);
   });
 }
+
+it.each([
+  ['random', 'port'],
+  ['port', 'random'],
+] as const)(
+  '%s × %s: later connections of the client are direct too, as is another client with its key',
+  { tags: ['slow'] },
+  async (client, device) => {
+    const scene = new Scene({ client, device, seed: 1 });
+    try {
+      const results = [await scene.run()];
+      for (const pause of [5_000, 100_000, 220_000]) results.push(await scene.again(pause));
+      results.push(await scene.again(5_000, true));
+      expect(results.map(({ time, why }) => why ?? time! < 15_000)).toEqual([true, true, true, true, true]);
+    } finally {
+      scene.close();
+    }
+  },
+);
 
 it('two stateful firewalls for IPv6 do not prevent a direct path', async () => {
   const { over } = await tryCell({ client: 'v6-firewall', device: 'v6-firewall' }, [1]);

@@ -27,6 +27,7 @@ import { warnOfInterfaces } from './frame/interfaces.ts';
 import { Output } from './frame/output.ts';
 import { shellWord, stateOption } from './frame/shell-word.ts';
 import { interruption, unlessInterrupted } from './frame/signals.ts';
+import { offeredServices } from './tunnel/offered.ts';
 
 export interface DoctorOptions extends TargetOptions {
   stunPort?: number;
@@ -144,7 +145,11 @@ async function findingsOf(opened: Opened, options: DoctorOptions, frame: Frame):
     interfaces: interfacesOf(options, frame),
     station,
     localNat: report.localNat ?? nat,
-    connected: connectedFinding(connection, report, { device, url: server?.url ?? null }, options),
+    connected: {
+      ...connectedFinding(connection, report, { device, url: server?.url ?? null }, options),
+      // A client that may not see them gets none.
+      udpServices: (await offeredServices(connection, 'udp').catch(() => [])).map(({ id, lost = 0 }) => ({ id, lost })),
+    },
     channels: null,
   };
 }
@@ -169,7 +174,7 @@ function connectedFinding(
   report: PathsReport,
   { device, url }: { device: string; url: string | null },
   options: DoctorOptions,
-): ConnectedFinding {
+): Omit<ConnectedFinding, 'udpServices'> {
   const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station, keepAlive } = report;
   const { over, text } = wayOf(connection);
   const { relayOnly, hardNat, state } = options;

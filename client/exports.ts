@@ -34,7 +34,7 @@ export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from
 export type { Environment, HostInterface, Log, LogLevel } from '../transport/environment.ts';
 export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
-export type { Observation, StreamStats } from '../transport/session/index.ts';
+export type { DatagramLoss, Observation, StreamStats } from '../transport/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';

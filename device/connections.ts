@@ -124,6 +124,11 @@ export class DeviceConnection {
     return this.#session.flows.open(stream.id, receive, counts);
   }
 
+  /** For the device: our datagrams that were lost on the way to the client. */
+  get datagramsLost(): number {
+    return this.#session.flows.lost;
+  }
+
   /** Whether the connection has not ended. */
   get isOpen(): boolean {
     return this.#session.isOpen;

@@ -3,6 +3,7 @@ import { callback, check, isInstance, orNull, text, textMap } from '../protocol/
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
+import type { DatagramLoss } from '../transport/session/index.ts';
 import { AccessControl } from './access-control.ts';
 import { DeviceAudit } from './audit/device.ts';
 import { AuditLog } from './audit/log.ts';
@@ -279,6 +280,11 @@ export class Device extends DeviceSetup {
   onDeviceEvent(listener: DeviceEventListener): () => void {
     check('the listener', listener, callback);
     return this.#parts.events.on('deviceEvent', ({ event, reason }) => listener(event, reason));
+  }
+
+  /** Calls `listener` at most once a minute with the datagrams of UDP services that were lost here, or sent in vain. */
+  onDatagramLoss(listener: (loss: DatagramLoss) => void): () => void {
+    return this.#parts.events.on('datagramLoss', listener);
   }
 
   onConnectionEvent(listener: ConnectionListener): () => void {

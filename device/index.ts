@@ -8,7 +8,7 @@ export type { Environment, Log } from '../transport/environment.ts';
 export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
-export type { SessionStream } from '../transport/session/index.ts';
+export type { DatagramLoss, SessionStream } from '../transport/session/index.ts';
 export * from './audit/index.ts';
 export type { AuthorizationListener, AuthorizationRequest, Grant } from './authorization.ts';
 export type { CoapResource } from './coap-observers.ts';

@@ -5,6 +5,7 @@
 import type { SvcError } from '../protocol/errors/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
+import { type DatagramLoss, lossText } from '../transport/session/index.ts';
 import type { AccessControl } from './access-control.ts';
 import type { DeviceAudit } from './audit/device.ts';
 import { Authorization } from './authorization.ts';
@@ -21,7 +22,7 @@ import { createTunnels, type DeviceTunnels } from './tunnels/create.ts';
 export class DeviceParts {
   readonly environment: Environment;
   readonly log: DeviceLog;
-  readonly events: Emitter<{ deviceEvent: { event: DeviceEvent; reason: SvcError | null }; denied: Denial }>;
+  readonly events: Emitter<{ deviceEvent: { event: DeviceEvent; reason: SvcError | null }; denied: Denial; datagramLoss: DatagramLoss }>;
   readonly authorization: Authorization;
   readonly connections: Connections;
   readonly resources: CoapResources;
@@ -46,7 +47,10 @@ export class DeviceParts {
     this.resources = new CoapResources(this.connections, tally, clock, this.authorization);
     this.streams = new StreamListeners(tally);
     const { authorization, streams, resources } = this;
-    this.tunnels = createTunnels(this.environment, { authorization, streams, resources });
+    this.tunnels = createTunnels(this.environment, { authorization, streams, resources }, (loss) => {
+      log.info(lossText(loss, 'clients'), { ...loss });
+      this.events.emit('datagramLoss', loss);
+    });
     this.runtime = this.#createRuntime();
     this.passwords = new PasswordService(this.environment, () => this.runtime.passwordIdentity, this.resources);
   }

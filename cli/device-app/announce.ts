@@ -3,6 +3,7 @@ import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT } from '../../device/settings.ts';
 import { encodePairingString, formatHostPort, type IamUser, type PairingMode, type PairingString } from '../../protocol/records/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
+import { lossText } from '../../transport/session/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
@@ -198,6 +199,11 @@ export function follow(device: Device, iam: Iam, output: Output): void {
       { event: `connection-${eventName(event)}`, connection: connection.ref, client, ...(user !== undefined && { user }) },
       `connection ${connection.ref} ${eventName(event)}: client ${client.slice(0, 32)}${user === undefined ? '' : `, user ${user}`}`,
     );
+  });
+  device.onDatagramLoss((loss) => {
+    const text = lossText(loss, 'clients');
+    if (output.json) output.result({ event: 'datagrams-lost', ...loss }, text);
+    else output.warn(text);
   });
   iam.onChange((change) => {
     if (change.kind !== 'user-paired') return;

@@ -47,6 +47,8 @@ export interface ConnectedFinding {
   readonly whyNotDirect: (NotDirect & { readonly advice: string }) | null;
   readonly nextAttempt: number | null;
   readonly keepAlive: KeepAliveReport;
+  /** UDP services of the device, with the datagrams that it has lost of each. */
+  readonly udpServices: readonly { readonly id: string; readonly lost: number }[];
 }
 
 /** The device, not reached. */
@@ -85,6 +87,7 @@ export function documentOf({ device, interfaces, station, localNat, connected, c
       whyNotDirect: connected.whyNotDirect,
       nextAttempt: connected.nextAttempt,
       keepAlive: connected.keepAlive,
+      udpServices: connected.udpServices,
     }),
     ...(channels !== null && { channels: Object.fromEntries(channelNames.map((name) => [name, channelDocument(name, channels)])) }),
   };
@@ -164,7 +167,8 @@ function step(stride: number): string {
   return `${Math.abs(signed)} ${signed < 0 ? 'down' : 'up'} from the last`;
 }
 
-function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive }: ConnectedFinding): string[] {
+function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive, udpServices }: ConnectedFinding): string[] {
+  const lossy = udpServices.filter(({ lost }) => lost > 0);
   return [
     ...section('keep-alive', [keepAliveText(keepAlive)]),
     ...section('NAT of the device', [natText(remoteNat, 'the device')]),
@@ -173,6 +177,10 @@ function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, ke
     ...(whyNotDirect === null ? [] : section('not direct', [`${whyNotDirect.code}: ${whyNotDirect.text}`])),
     ...(whyNotDirect === null ? [] : section('what to do', [whyNotDirect.advice])),
     ...(nextAttempt === null ? [] : section('next attempt', [`in ${Math.ceil(nextAttempt / 1000)} s, while a connection is open`])),
+    ...section(
+      'UDP services',
+      lossy.map(({ id, lost }) => `${id}: the device has lost ${lost} datagrams since it offers it, for lack of room or of a part`),
+    ),
   ];
 }
 

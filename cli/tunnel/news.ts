@@ -2,10 +2,12 @@
  * Events of tunnels, for a person one line each on standard error, with --json one document each.
  *
  * An outage is reported when it begins, again with the error of the first attempt to connect, and when it is over.
- * Refused connections are reported at once, then at most once per `PAUSE` for each service, with their number.
+ * Refused connections are reported at once, then at most once per `PAUSE` for each service, with their number; lost
+ * datagrams once a minute.
  */
 import type { Connection, ForwardedService, ForwardingEvent, SvcError } from '../../client/node.ts';
 import type { Clock } from '../../transport/environment.ts';
+import { lossText } from '../../transport/session/index.ts';
 import { followWay, wayOf } from '../client/way.ts';
 import { describe } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
@@ -34,6 +36,7 @@ export class TunnelNews {
     if (event.kind === 'connected') this.#connected(event.connection);
     else if (event.kind === 'lost') this.#lost(event.error);
     else if (event.kind === 'refused') this.#reportRefused(event.service, event.error);
+    else if (event.kind === 'datagrams-lost') this.#say({ event: event.kind, ...event.loss }, lossText(event.loss, 'the device'));
     else this.#reportRest(event);
   }
 

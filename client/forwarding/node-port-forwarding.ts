@@ -15,11 +15,11 @@ import { callback, checkOptions, flag, type Kind, nonEmptyText, oneOf, whole, wi
 import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
 import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
 import { anEnvironment, type Environment } from '../../transport/environment.ts';
-import type { Session } from '../../transport/session/index.ts';
+import { type DatagramLoss, DatagramLossReport, type Session } from '../../transport/session/index.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
 import { type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from '../tunnels/ask-service.ts';
-import { UdpTunnelListener } from '../tunnels/udp-listener.ts';
+import { UdpTunnelListener, type UdpTunnelParts } from '../tunnels/udp-listener.ts';
 import { TcpPort } from './node-tcp-port.ts';
 
 /** Our constant: services of one forwarding. */
@@ -63,6 +63,8 @@ export type ForwardingEvent =
   | { readonly kind: 'resumed' }
   /** A local connection or flow was refused: by the device, or with NOT_CONNECTED after its wait timed out. */
   | { readonly kind: 'refused'; readonly service: ForwardedService; readonly error: SvcError }
+  /** Datagrams of UDP services were lost; at most once a minute, with what was lost since. */
+  | { readonly kind: 'datagrams-lost'; readonly loss: DatagramLoss }
   /** The forwarding has ended permanently. */
   | { readonly kind: 'ended'; readonly error: SvcError };
 
@@ -107,6 +109,11 @@ export class PortForwarding {
   readonly #ports: LocalPort[] = [];
   /** The services as the newest connection found them, in the given order. */
   #found: readonly FoundService[] = [];
+  readonly #udpPorts: UdpTunnelListener[] = [];
+  readonly #lossReport: DatagramLossReport;
+  /** The session that the ports lead to, and what was lost over earlier ones. */
+  #session: Session | null = null;
+  #lostBefore = 0;
 
   /**
    * Requests the services and opens the ports. On an error only the connection stays open.
@@ -123,6 +130,11 @@ export class PortForwarding {
 
   private constructor(options: PortForwardingOptions) {
     this.#options = options;
+    this.#lossReport = new DatagramLossReport(
+      options.environment.clock,
+      () => this.#totalLoss(),
+      (loss) => this.#report({ kind: 'datagrams-lost', loss }),
+    );
     this.#link = new DeviceLink({
       environment: options.environment,
       connect: (signal) => this.#connect(signal),
@@ -132,7 +144,7 @@ export class PortForwarding {
       events: {
         connected: (connection) => this.#connected(connection),
         lost: (error) => this.#report({ kind: 'lost', error }),
-        ended: (error) => this.#report({ kind: 'ended', error }),
+        ended: (error) => this.#ended(error),
       },
     });
   }
@@ -145,6 +157,7 @@ export class PortForwarding {
 
   /** Closes ports and connection. Safe to call again. */
   async close(): Promise<void> {
+    this.#lossReport.stop();
     await Promise.all([this.#closePorts(), this.#link.close()]);
   }
 
@@ -159,6 +172,7 @@ export class PortForwarding {
       await this.#closePorts();
       throw error;
     }
+    if (this.#udpPorts.length > 0) this.#lossReport.start();
     this.#link.start(connection);
   }
 
@@ -176,7 +190,20 @@ export class PortForwarding {
     const onRefused = (error: SvcError): void => this.#options.onEvent?.({ kind: 'refused', service, error });
     return kind === 'tcp'
       ? TcpPort.listen({ clock: environment.clock, port: localPort, address, onRefused })
-      : UdpTunnelListener.listen({ host: environment, address, onRefused }, localPort, {});
+      : this.#listenUdp({ host: environment, address, onRefused }, localPort);
+  }
+
+  async #listenUdp(parts: UdpTunnelParts, localPort: number): Promise<LocalPort> {
+    const port = await UdpTunnelListener.listen(parts, localPort, {});
+    this.#udpPorts.push(port);
+    return port;
+  }
+
+  #totalLoss(): DatagramLoss {
+    const counts = this.#udpPorts.map((port) => port.stats());
+    const sum = (reason: 'tooLong' | 'dropped' | 'incomplete'): number => counts.reduce((all, one) => all + one[reason], 0);
+    const lost = this.#lostBefore + (this.#session?.flows.lost ?? 0);
+    return { tooLong: sum('tooLong'), dropped: sum('dropped'), incomplete: sum('incomplete'), lost };
   }
 
   async #connect(signal: AbortSignal): Promise<Connection> {
@@ -201,6 +228,8 @@ export class PortForwarding {
         else if (event === 'RESUMED') this.#resumed();
       },
     });
+    this.#lostBefore += this.#session?.flows.lost ?? 0;
+    this.#session = this.#found[0]?.session ?? null;
     for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);
     this.#report({ kind: 'connected', connection });
   }
@@ -208,6 +237,11 @@ export class PortForwarding {
   #resumed(): void {
     for (const port of this.#ports) port.resume?.();
     this.#report({ kind: 'resumed' });
+  }
+
+  #ended(error: SvcError): void {
+    this.#lossReport.stop();
+    this.#report({ kind: 'ended', error });
   }
 
   #report(event: ForwardingEvent): void {

@@ -3,6 +3,7 @@
  * network.
  */
 import type { Environment } from '../../transport/environment.ts';
+import type { DatagramLoss } from '../../transport/session/index.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
 import { connectTcp } from './tcp.ts';
 import { type TcpTunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
@@ -16,8 +17,8 @@ export interface DeviceTunnels {
   readonly udp: UdpTunnels;
 }
 
-/** Creates both kinds, without services, and registers their resources. */
-export function createTunnels(environment: Environment, parts: TunnelParts): DeviceTunnels {
+/** Creates both kinds, without services, and registers their resources. @param onLoss as in UdpTunnels */
+export function createTunnels(environment: Environment, parts: TunnelParts, onLoss: (loss: DatagramLoss) => void): DeviceTunnels {
   const shared = {
     ...parts,
     concurrency: new TunnelConcurrencyLimit(),
@@ -25,6 +26,6 @@ export function createTunnels(environment: Environment, parts: TunnelParts): Dev
   };
   return {
     tcp: new Tunnels({ ...shared, kind: 'TCP', connect: connectTcp, extra: {} }),
-    udp: new UdpTunnels(environment, shared),
+    udp: new UdpTunnels(environment, shared, onLoss),
   };
 }

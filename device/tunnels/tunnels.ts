@@ -79,6 +79,8 @@ export interface TunnelsOptions<S extends TunnelService> {
   readonly streams: StreamListeners;
   readonly resources: CoapResources;
   readonly connect: ConnectTunnel<S>;
+  /** Datagrams of a UDP service that were lost here. */
+  readonly lost?: (id: string) => number;
   /** Shared by all tunnels of the device. */
   readonly concurrency: TunnelConcurrencyLimit;
   /** Resolves a host name to numeric addresses. */
@@ -183,7 +185,7 @@ export class Tunnels<S extends TunnelService> {
     return {
       status: Status.CONTENT,
       contentFormat: CONTENT_FORMAT_CBOR,
-      payload: encodeTunnelService({ id, type, host, port, streamPort: listener.port, metadata }),
+      payload: encodeTunnelService({ id, type, host, port, streamPort: listener.port, metadata, lost: this.#options.lost?.(id) }),
     };
   }
 

@@ -1,7 +1,12 @@
-/** UDP tunnel services of a device: the services (`tunnels.ts`), and counts of their datagrams. */
+/**
+ * UDP tunnel services of a device: the services (`tunnels.ts`), and counts of their datagrams. What was lost is
+ * reported once a minute, for all services together.
+ */
 import { whole } from '../../protocol/arguments.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
-import { type DatagramCounts, noDatagrams } from '../../transport/session/index.ts';
+import { type DatagramCounts, type DatagramLoss, DatagramLossReport, noDatagrams } from '../../transport/session/index.ts';
+import type { DeviceConnection } from '../connections.ts';
 import { checkLimit } from '../settings.ts';
 import { type TunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
 import { UdpFlow } from './udp-flow.ts';
@@ -26,14 +31,28 @@ export interface UdpTunnelServiceStats extends Readonly<DatagramCounts> {
 export class UdpTunnels {
   readonly #tunnels: Tunnels<UdpTunnelService>;
   readonly #counts = new Map<string, DatagramCounts>();
+  readonly #report: DatagramLossReport;
+  /** Connections with flows, now or before. */
+  readonly #clients = new Set<DeviceConnection>();
+  /** Lost over connections that have ended, and by services that were removed. */
+  readonly #past = { tooLong: 0, dropped: 0, incomplete: 0, lost: 0 };
 
-  constructor(environment: Environment, options: Omit<TunnelsOptions<UdpTunnelService>, 'kind' | 'connect' | 'extra'>) {
+  /** @param onLoss called at most once a minute, with what was lost since */
+  constructor(
+    environment: Environment,
+    options: Omit<TunnelsOptions<UdpTunnelService>, 'kind' | 'connect' | 'lost' | 'extra'>,
+    onLoss: (loss: DatagramLoss) => void,
+  ) {
+    this.#report = new DatagramLossReport(environment.clock, () => this.#total(), onLoss);
     this.#tunnels = new Tunnels({
       ...options,
       kind: 'UDP',
       extra: { idleTimeout: whole(1_000) },
-      connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, addresses, client) =>
-        UdpFlow.open({ environment, client, addresses, port, idleTimeout, counts: this.#countsOf(id) }),
+      connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, addresses, client) => {
+        this.#follow(client);
+        return UdpFlow.open({ environment, client, addresses, port, idleTimeout, counts: this.#countsOf(id) });
+      },
+      lost: (id) => lostBy(this.#countsOf(id)),
     });
     this.#tunnels.limitPerClient = FLOWS_PER_CLIENT;
   }
@@ -52,6 +71,7 @@ export class UdpTunnels {
   /** Removes a service and resets its flows. @throws LocalError NOT_FOUND */
   remove(id: string): void {
     this.#tunnels.remove(id);
+    addTo(this.#past, this.#countsOf(id));
     this.#counts.delete(id);
   }
 
@@ -71,10 +91,38 @@ export class UdpTunnels {
   }
 
   close(): void {
+    this.#report.stop();
     this.#tunnels.close();
+  }
+
+  #total(): DatagramLoss {
+    const total = { ...this.#past };
+    for (const counts of this.#counts.values()) addTo(total, counts);
+    for (const client of this.#clients) total.lost += client.datagramsLost;
+    return total;
+  }
+
+  #follow(client: DeviceConnection): void {
+    this.#report.start();
+    if (this.#clients.has(client)) return;
+    this.#clients.add(client);
+    void client.closed.then(() => {
+      this.#clients.delete(client);
+      this.#past.lost += client.datagramsLost;
+    });
   }
 
   #countsOf(id: string): DatagramCounts {
     return this.#counts.get(id) ?? noDatagrams();
   }
+}
+
+function addTo(loss: { tooLong: number; dropped: number; incomplete: number }, counts: DatagramCounts): void {
+  loss.tooLong += counts.tooLong;
+  loss.dropped += counts.dropped;
+  loss.incomplete += counts.incomplete;
+}
+
+function lostBy({ tooLong, dropped, incomplete }: DatagramCounts): number {
+  return tooLong + dropped + incomplete;
 }

@@ -2,7 +2,7 @@
  * The record of a tunnel service (PROTOCOL.md §7.12, §12), in the answers of `/tcp-tunnels/services/:id` and
  * `/tcp-tunnels/connect/:id`, and of `/udp-tunnels/…` likewise.
  */
-import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
+import { array, decode, encode, map, optionalMapField, optionalUint, text, texts, textValue, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 
 /** A tunnel service as clients see it. */
@@ -15,6 +15,8 @@ export interface TunnelServiceRecord {
   /** Stream port of the service, u32. */
   readonly streamPort: number;
   readonly metadata: Readonly<Record<string, string>>;
+  /** UDP: datagrams that the device has lost since it offers the service; undefined: it does not say. */
+  readonly lost?: number | undefined;
 }
 
 const MAX_NAME = 64;
@@ -24,8 +26,9 @@ const MAX_METADATA = 256;
 const MAX_METADATA_TEXT = 1023;
 
 /** Body of the answer to `GET /tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id`, and of the same for UDP. */
-export function encodeTunnelService({ id, type, host, port, streamPort, metadata }: TunnelServiceRecord): Uint8Array {
-  return encode({ Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata });
+export function encodeTunnelService({ id, type, host, port, streamPort, metadata, lost }: TunnelServiceRecord): Uint8Array {
+  const record = { Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata };
+  return encode(lost === undefined ? record : { ...record, Lost: lost });
 }
 
 /** A missing Metadata means none. @throws RemoteError PARSE */
@@ -38,6 +41,7 @@ export function decodeTunnelService(payload: Uint8Array): TunnelServiceRecord {
     port: uint(body, 'Port', { max: 0xffff }),
     streamPort: uint(body, 'StreamPort', { max: 0xffffffff }),
     metadata: readMetadata(optionalMapField(body, 'Metadata') ?? {}),
+    lost: optionalUint(body, 'Lost'),
   };
 }
 

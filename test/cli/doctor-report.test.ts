@@ -1,7 +1,7 @@
 /** Lines of `svc doctor` for findings that no simulation is needed for: a NAT known by one answer, keep-alive. */
 import { describe, expect, test } from 'vitest';
 import { channelAdvice } from '../../cli/doctor/advice.ts';
-import { type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
+import { documentOf, type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import type { KeepAliveReport } from '../../transport/keep-alive/index.ts';
 import { SERVER_URL } from '../support/fixture/identifiers.ts';
@@ -34,6 +34,34 @@ describe('the NAT here, by one answer,', () => {
   test.each(['127.0.0.1', '127.1.2.3', '::1', '192.168.1.5'])('is unknown if the base station sees %s', (address) => {
     expect(nat(seen(address))).toMatch(/unknown: there may be one$/);
   });
+});
+
+test('UDP services of which the device has lost datagrams are named, others are not', () => {
+  const findings: Findings = {
+    device: 'pr-1.de-1',
+    interfaces: [],
+    station: null,
+    localNat: null,
+    channels: null,
+    connected: {
+      over: 'relay',
+      way: 'through the base station',
+      paths: [],
+      pairs: [],
+      remoteNat: null,
+      whyNotDirect: null,
+      nextAttempt: null,
+      keepAlive: { state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null },
+      udpServices: [
+        { id: 'names', lost: 0 },
+        { id: 'game', lost: 7 },
+      ],
+    },
+  };
+  expect(linesOf(findings).at(-1)).toBe(
+    'UDP services        game: the device has lost 7 datagrams since it offers it, for lack of room or of a part',
+  );
+  expect(documentOf(findings)).toMatchObject({ udpServices: [{ id: 'names' }, { id: 'game', lost: 7 }] });
 });
 
 describe('keep-alive', () => {

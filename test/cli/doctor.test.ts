@@ -38,6 +38,7 @@ test('a direct path is awaited, and shown with both NATs', { tags: ['slow'] }, a
       expect.objectContaining({ active: false, over: 'relay', port: 4433 }),
     ]),
     whyNotDirect: null,
+    udpServices: [],
   });
   expect(clinic.stderr).toBe('');
 });

@@ -10,7 +10,7 @@ import {
   RemoteError,
   type SvcClient,
 } from '../../../client/node.ts';
-import type { DeviceConnection } from '../../../device/index.ts';
+import type { DatagramLoss, DeviceConnection } from '../../../device/index.ts';
 import type { BoundSocket } from '../../../transport/environment.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
@@ -182,6 +182,29 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     under.device.addServerConnectToken(SCT);
     await fixture.sim.run(() => last()?.kind === 'connected', 60_000);
   });
+});
+
+test('what a lossy link loses is reported at both ends after a minute, over successive connections', { tags: ['slow'] }, async () => {
+  const atDevice: DatagramLoss[] = [];
+  under.device.onDatagramLoss((loss) => atDevice.push(loss));
+  const forwarding = await open();
+  fixture.sim.link('phone', 'station', { delay: 10, loss: 0.2 });
+  const socket = await phone.network.bind({ port: 0, host: '127.0.0.1', receive: () => {} });
+  const path = socket.path('127.0.0.1', forwarding.ports[0]!.port);
+  for (let i = 0; i < 100; i++) {
+    socket.send(new Uint8Array(3_000), 0, 3_000, path, () => {});
+    await run(50);
+  }
+  fixture.sim.link('phone', 'station', { delay: 10, loss: 0 });
+  disconnect();
+  await run(60_000);
+  const atClient = events.flatMap((event) => (event.kind === 'datagrams-lost' ? [event.loss] : []));
+  for (const losses of [atClient, atDevice]) {
+    expect(losses).toHaveLength(1);
+    expect(losses[0]).toMatchObject({ tooLong: 0, dropped: 0 });
+    expect(losses[0]!.lost).toBeGreaterThan(20);
+    expect(losses[0]!.incomplete).toBeGreaterThan(5);
+  }
 });
 
 test('a flow that the device refuses is reported with the reason', async () => {

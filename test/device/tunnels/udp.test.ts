@@ -85,11 +85,11 @@ test('a tunnel carries questions and answers of several programs', async () => {
   expect(tunnel.stats()).toMatchObject({ flows: 3, sent: 3, received: 3, dropped: 0 });
 });
 
-test('a tunnel carries 1,000 datagrams of every size that fits', async () => {
+test('a tunnel carries 1,000 datagrams of every size', async () => {
   const tunnel = await open();
   const ask = await program(tunnel);
   for (let i = 0; i < 1_000; i++) {
-    const question = Buffer.alloc((i * 7) % 1_159, i & 0xff);
+    const question = Buffer.alloc(i % 250 === 249 ? 65_507 : (i * 7) % 2_000, i & 0xff);
     expect((await ask(question)).equals(question)).toBe(true);
   }
   expect(tunnel.stats()).toMatchObject({ flows: 1, sent: 1_000, received: 1_000, tooLong: 0, dropped: 0 });
@@ -149,7 +149,7 @@ describe('the three endpoints', () => {
     for (const path of ['/udp-tunnels/services/echo', '/udp-tunnels/connect/echo']) {
       const { streamPort, ...record } = decodeTunnelService((await get(path)).getResponsePayload());
       const { port } = service.address();
-      expect(record).toEqual({ id: 'echo', type: 'udp', host: '127.0.0.1', port, metadata: { floor: '3' } });
+      expect(record).toEqual({ id: 'echo', type: 'udp', host: '127.0.0.1', port, metadata: { floor: '3' }, lost: 0 });
       expect(streamPort).toBeGreaterThanOrEqual(0x8000_0000);
     }
     expect(decodeTunnelServiceIds((await get('/tcp-tunnels/services')).getResponsePayload())).toEqual([]);

@@ -148,6 +148,13 @@ const codecs: readonly (readonly [string, (value: never) => Uint8Array, (payload
     service,
     { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080, StreamPort: 0xffff_ffff, Metadata: { title: 'größe' } },
   ],
+  [
+    'UDP service that lost datagrams',
+    records.encodeTunnelService,
+    records.decodeTunnelService,
+    { ...service, lost: 3 },
+    { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080, StreamPort: 0xffff_ffff, Metadata: { title: 'größe' }, Lost: 3 },
+  ],
   ['tunnel service ids', records.encodeTunnelServiceIds, records.decodeTunnelServiceIds, ['web', 'ssh'], ['web', 'ssh']],
   [
     'device details',

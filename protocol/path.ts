@@ -11,10 +11,20 @@ export function packetCeiling(path: Path): number {
   return path.maxUdpPayload ?? ETHERNET_PAYLOAD;
 }
 
+/**
+ * Returns where the peer of a path is, for logs and people: `10.9.2.2:5593`, IPv6 in brackets, and the kind of a path
+ * other than UDP in front, alone where its peer has no address.
+ */
+export function placeOfPeer({ kind, address, port }: Pick<Path, 'kind' | 'address' | 'port'>): string {
+  if (address === '') return kind;
+  const place = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+  return kind === 'udp' ? place : `${kind} ${place}`;
+}
+
 /** One way to a peer. */
 export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
-  /** Printable and unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>". */
+  /** Unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>"; people read `placeOfPeer`. */
   readonly key: string;
   /**
    * Numeric IP address; for a route, that of the channel. Empty, with port 0, where the peer of a websocket or

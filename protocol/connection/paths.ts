@@ -8,7 +8,7 @@
  */
 import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
 import { LocalError } from '../errors/index.ts';
-import { type Path, packetCeiling } from '../path.ts';
+import { type Path, packetCeiling, placeOfPeer } from '../path.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
 import type { ConnectionOwner } from './owner.ts';
 
@@ -95,7 +95,7 @@ export class ConnectionPaths {
 
   /** @returns false when there is no room for another path. @throws LocalError INVALID_ARGUMENT for one it has */
   add(path: Path, options: AddPathOptions, now: number): boolean {
-    if (this.#paths.includes(path)) throw new LocalError('INVALID_ARGUMENT', `the connection has the path ${path.key} already`);
+    if (this.#paths.includes(path)) throw new LocalError('INVALID_ARGUMENT', `the connection has the path to ${placeOfPeer(path)} already`);
     this.supplyIds();
     const index = this.#core.addPath(
       { route: path.route, portOnly: differsByPort(path, this.active), keepInterval: options.keepInterval ?? 0 },
@@ -241,7 +241,7 @@ export class ConnectionPaths {
 
   #known(path: Path): number {
     const index = this.#paths.indexOf(path);
-    if (index < 0) throw new LocalError('INVALID_ARGUMENT', `the connection has no path ${path.key}`);
+    if (index < 0) throw new LocalError('INVALID_ARGUMENT', `the connection has no path to ${placeOfPeer(path)}`);
     return index;
   }
 

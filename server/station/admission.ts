@@ -12,6 +12,7 @@
  *   token cannot fill the base station. The same holds for the clients with the same token or key among them.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
+import { placeOfPeer } from '../../protocol/path.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -186,6 +187,6 @@ export class Admission {
   }
 
   #logRefusal({ path }: Session, reason: string): void {
-    this.#options.tally.count('connection refused', { address: path.key, reason });
+    this.#options.tally.count('connection refused', { address: placeOfPeer(path), reason });
   }
 }

@@ -28,6 +28,7 @@ import {
   stationReply,
 } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
@@ -248,7 +249,11 @@ export class ClientApi {
       if (response.status >= 300) return refusal(passedOn(response, connect.id !== undefined));
       const { respond } = decodeP2pConnectAnswer(response.payload);
       if (isOver(ongoing) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
-      environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key, ...application(connect) });
+      environment.log.debug('client connected', {
+        device: deviceName(connect),
+        address: placeOfPeer(client.path),
+        ...application(connect),
+      });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
       if (error instanceof RemoteError && (error.code === 'PARSE' || error.code === 'BAD_RESPONSE')) {

@@ -17,6 +17,7 @@ import {
   stationReply,
 } from '../../protocol/control/index.ts';
 import { CloseCode, LocalError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
@@ -87,7 +88,7 @@ export class DeviceApi {
     entry.session.router = this.router;
     environment.log[level](replaced ? 'device attached again' : 'device attached', {
       device: deviceName(entry),
-      address: entry.session.path.key,
+      address: placeOfPeer(entry.session.path),
     });
     onAttached(entry);
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);

@@ -16,6 +16,7 @@ import { type CoapReply, type RoutedRequest, Status, textReply } from '../../pro
 import { CONTENT_FORMAT_CBOR, decodeJoinRequest, encodeJoinAnswer, type JoinRequest, stationReply } from '../../protocol/control/index.ts';
 import { StationCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
+import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import { areIds } from '../../protocol/records/ids.ts';
 import type { Environment } from '../../transport/environment.ts';
@@ -133,7 +134,7 @@ export class JoinApi {
     if (result === 'closed') return null;
     if (result === 'taken')
       return refused(StationCode.DEVICE_ID_IN_USE, `the device id ${deviceId} belongs to a device with another key: choose another one`);
-    log.info('device joined', { device: deviceName({ productId, deviceId }), address: path.key, fingerprint });
+    log.info('device joined', { device: deviceName({ productId, deviceId }), address: placeOfPeer(path), fingerprint });
     return { deviceId };
   }
 }

@@ -13,7 +13,7 @@
  */
 
 import type { PathProbe } from '../../protocol/connection/index.ts';
-import type { Path } from '../../protocol/path.ts';
+import { type Path, placeOfPeer } from '../../protocol/path.ts';
 import {
   type AttemptFacts,
   comparePaths,
@@ -138,7 +138,7 @@ export class DirectSearch implements Waking {
     const { clock, log } = this.#shared;
     this.#migrated = clock.wallTime();
     const over = this.#classOf(path);
-    log.debug('the connection uses another path', { over, path: path.key });
+    log.debug('the connection uses another path', { over, address: placeOfPeer(path) });
     if (over === 'relay') this.#lost();
     else this.#won(path, over);
     this.#keep(this.#last?.facts ?? null);

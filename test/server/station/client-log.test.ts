@@ -31,7 +31,12 @@ describe("a client's application", () => {
       {
         level: 'debug',
         message: 'client connected',
-        fields: { device: `${ids.productId}.${ids.deviceId}`, address: expect.any(String), app: 'Phone', version: '3.2' },
+        fields: {
+          device: `${ids.productId}.${ids.deviceId}`,
+          address: expect.stringMatching(/^10\.[\d.]+:\d+$/),
+          app: 'Phone',
+          version: '3.2',
+        },
       },
     ]);
   });

@@ -3,7 +3,6 @@
  * reported once a minute, for all services together.
  */
 import { whole } from '../../protocol/arguments.ts';
-import { LocalError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, type DatagramLoss, DatagramLossReport, noDatagrams } from '../../transport/session/index.ts';
 import type { DeviceConnection } from '../connections.ts';

@@ -107,7 +107,7 @@ export class Dialer {
   #slot(path: Path | null): Slot {
     const { ids, registry } = this.#context;
     const slot = ids.allocate((id) => new Slot(registry, id, { initiator: true, path }));
-    if (slot === null) throw new LocalError('OUT_OF_MEMORY', 'no connection id is left');
+    if (slot === null) throw new LocalError('OUT_OF_MEMORY', 'there is no room for another connection: close some first');
     return slot;
   }
 

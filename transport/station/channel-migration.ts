@@ -104,7 +104,10 @@ export class ChannelMigration {
     else if (event.kind === 'open-websocket') void this.#openWebSocket();
     else if (event.kind === 'close-websocket') this.#closeWebSockets();
     else if (event.kind === 'end')
-      this.#session.end(new RemoteError('CLOSED', 'no connection id is left for another path to the base station'), CloseCode.NO_ERROR);
+      this.#session.end(
+        new RemoteError('CLOSED', 'the way to the base station failed, and this connection cannot change to another: a new one is needed'),
+        CloseCode.NO_ERROR,
+      );
     else this.#migrate(event.to);
   }
 

@@ -16,7 +16,8 @@ const station = { host: 'station', port: 4433, urlPort: 4433, fingerprint: 'ab'.
 function scene() {
   const simulation = nativeSimulation();
   const { clock } = simulation.host('client');
-  const counts = { notes: 0, ends: 0 };
+  const counts = { notes: 0 };
+  const ends: string[] = [];
   const opened: { at: number; isOpen: boolean }[] = [];
   const openPipe = async (): Promise<MessagePipe> => {
     const socket = { at: clock.now(), isOpen: true };
@@ -49,7 +50,7 @@ function scene() {
       listeners[name] = listener;
     },
     supplyIds: () => {},
-    end: () => counts.ends++,
+    end: (error: Error) => ends.push(error.message),
     probe: () => true,
     addPath: (path: unknown) => session.paths.push(path) > 0,
     removePath: () => {},
@@ -59,7 +60,7 @@ function scene() {
   const to = { host: host as unknown as Host, station, ways };
   new ChannelMigration({ session: session as unknown as Session, webSocket: null, ...to });
   const emit = (name: string, event: object = {}): void => listeners[name]?.(event);
-  return { simulation, clock, host, session, opened, counts, emit, to, names, asked };
+  return { simulation, clock, host, session, opened, counts, ends, emit, to, names, asked };
 }
 
 test('a challenge to a path that the channel has left has no effect on the next path', async () => {
@@ -114,12 +115,12 @@ test('a channel over a WebSocket opens another one at once in another network, a
   expect(opened.length).toBe(1);
 });
 
-test('a WebSocket that was sent nothing, for want of a connection id, ends the channel', async () => {
-  const { simulation, session, counts, emit } = scene();
+test('a WebSocket that was sent nothing, for want of a connection id, ends the channel, and says so without a word of the protocol', async () => {
+  const { simulation, session, ends, emit } = scene();
   emit('suspected');
   await simulation.run(2000);
   emit('probed', { path: session.paths[0], answered: false });
-  expect(counts.ends).toBe(1);
+  expect(ends).toEqual(['the way to the base station failed, and this connection cannot change to another: a new one is needed']);
 });
 
 test('each address of the base station’s name has its turn when UDP is tried again', async () => {

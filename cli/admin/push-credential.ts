@@ -37,7 +37,7 @@ function add(): Command {
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((file: string, options: AdminOptions & { baseUrl: string }) =>
       administer(options, async (administration, output) => {
-        const account = file === '-' ? parsed(await readStandardInput()) : await readJson(file);
+        const account = file === '-' ? parsed(await readStandardInput()) : await readJson(file, { given: true });
         if (account === undefined) throw new CommandError(`${file}: no such file or directory`);
         const { baseUrl, org } = options;
         const record = await addPushCredential(administration, { account, baseUrl, organizationId: org });

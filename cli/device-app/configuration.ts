@@ -44,7 +44,7 @@ export interface DeviceConfiguration {
  * @throws UsageError, CommandError with the path and the place in the document
  */
 export async function readDeviceConfiguration(path: string | undefined, directoryFile: string): Promise<DeviceConfiguration> {
-  const document = await readJson(path ?? directoryFile).catch((error: unknown) => {
+  const document = await readJson(path ?? directoryFile, { given: path !== undefined }).catch((error: unknown) => {
     if (path !== undefined && error instanceof SvcError && error.code === 'FAILED') throw new UsageError(`--config: ${error.message}`);
     throw error;
   });

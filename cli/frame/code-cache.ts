@@ -18,9 +18,7 @@
 import { createHash } from 'node:crypto';
 import {
   closeSync,
-  constants,
   existsSync,
-  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -29,12 +27,14 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Script } from 'node:vm';
+import { readRegularFile } from '../../transport/node/own-file.ts';
 
 /** Files in the folder: enough for all commands of one version and one Node, and some more. Each has 0.2 to 2 MB. */
 const KEPT = 24;
@@ -76,19 +76,13 @@ export function cacheFor(digest: string, command: string, directory: string): Co
 
 /** The code of an earlier run; undefined without one, and when it is damaged. */
 export function readCode({ directory, file }: CodeCache): Buffer | undefined {
-  let opened: number | undefined;
   try {
     if (!isOurs(lstatSync(directory)) || !isPlaceOurs(directory)) return undefined;
-    opened = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const entry = fstatSync(opened);
-    if (!entry.isFile() || !isOurs(entry) || entry.size > MAX_SIZE) return undefined;
-    const content = readFileSync(opened);
+    const content = readRegularFile(file, MAX_SIZE, requireOurs);
     const code = content.subarray(DIGEST);
     return digestOf(file, code).equals(content.subarray(0, DIGEST)) ? code : undefined;
   } catch {
     return undefined;
-  } finally {
-    if (opened !== undefined) closeSync(opened);
   }
 }
 
@@ -175,6 +169,10 @@ function isLeftMark(name: string, file: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
+}
+
+function requireOurs(found: Stats): void {
+  if (!isOurs(found)) throw new Error('it belongs to another user');
 }
 
 function isOurs({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {

@@ -6,7 +6,7 @@ import { CommandError } from './errors.ts';
 
 /**
  * PKCS#8 PEM, undefined when there is no such file.
- * @throws CommandError when it holds no private key, LocalError when it cannot be read
+ * @throws CommandError when it holds no private key, LocalError as `readFileIfPresent`
  */
 export async function readPrivateKey(directory: string): Promise<string | undefined> {
   const path = join(directory, 'key.pem');
@@ -23,7 +23,7 @@ export async function readPrivateKey(directory: string): Promise<string | undefi
 
 /**
  * PKCS#8 PEM; created at first use, as is the directory.
- * @throws as `readPrivateKey`, CommandError for a dangling link
+ * @throws as `readPrivateKey`
  */
 export async function privateKeyIn(directory: string, create: () => string): Promise<string> {
   const existing = await readPrivateKey(directory);
@@ -33,7 +33,5 @@ export async function privateKeyIn(directory: string, create: () => string): Pro
   const pem = create();
   if (await createFile(path, pem)) return pem;
   // Another process was faster.
-  const theirs = await readPrivateKey(directory);
-  if (theirs === undefined) throw new CommandError(`${path} is a link to a file that does not exist: remove it, or restore the file`);
-  return theirs;
+  return privateKeyIn(directory, create);
 }

@@ -247,8 +247,9 @@ async function segmentNames(directory: string): Promise<string[]> {
 
 async function readSegment(path: string): Promise<Uint8Array | undefined> {
   const found = await stat(path).catch(() => null);
+  if (found?.isFile() === false) throw new LocalError('FAILED', `${path} is not a file`);
   if (found !== null && found.size > LARGEST_SEGMENT) throw new LocalError('FAILED', `${path} is too large for a segment of an audit log`);
-  return readFileIfPresent(path);
+  return readFileIfPresent(path, { given: true });
 }
 
 function totalOf(files: readonly AuditFile[]): string {

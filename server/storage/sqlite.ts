@@ -47,6 +47,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
 }
 
 function openDatabase(file: string): Database.Database {
+  refuseOther(file);
   refuseEmptied(file);
   try {
     makePrivate(file);
@@ -59,6 +60,15 @@ function openDatabase(file: string): Database.Database {
   } catch (error) {
     throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${reason(error)}`);
   }
+}
+
+/** SQLite would wait for ever for the content of a FIFO. */
+function refuseOther(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new LocalError(
+      'INVALID_STATE',
+      `cannot open the database ${file}: it is not a regular file: remove it, or restore it from a backup`,
+    );
 }
 
 /** SQLite would treat an emptied database as a new one, and delete its WAL: the last changes, perhaps all there is. */

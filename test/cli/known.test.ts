@@ -1,5 +1,5 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { isToBeRemembered, otherStation, resolveServer, tokenOfUser } from '../.
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+import { TestProcess } from '../support/process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const FP = 'ab'.repeat(32);
@@ -197,10 +198,27 @@ describe('state directory', () => {
     expect(await state.privateKey(slower)).toBe(first);
   });
 
-  test('has no key where its file is a link to nothing', async () => {
+  test.each(['known.json', 'key.pem'])('is refused at once with a FIFO as %s', async (name) => {
+    const state = await known();
+    rmSync(join(state.directory, name), { force: true });
+    await new TestProcess('mkfifo', [join(state.directory, name)]).succeeded();
+    const problem = `cannot read ${join(state.directory, name)}: it is not a regular file: remove it`;
+    const use = name === 'key.pem' ? state.privateKey(SvcClient.create()) : Known.open(state.directory);
+    await expect(use).rejects.toThrow(problem);
+  });
+
+  test('is refused where every user could plant a pin', async () => {
+    const state = await known();
+    state.rememberStation('https://x:4433', { Fingerprint: FP, Seen: true });
+    await state.save();
+    chmodSync(state.directory, 0o777);
+    await expect(Known.open(state.directory)).rejects.toThrow(/cannot use directory .*: every user may write to it: chmod o-w it/);
+  });
+
+  test('has no key where its file is a link', async () => {
     const state = await known();
     symlinkSync(join(state.directory, 'nothing'), join(state.directory, 'key.pem'));
-    await expect(state.privateKey(SvcClient.create())).rejects.toThrow(/key\.pem is a link to a file that does not exist: remove it/);
+    await expect(state.privateKey(SvcClient.create())).rejects.toThrow(/cannot read .*key\.pem: it is a link: put the file itself there/);
   });
 
   const withFingerprint = (fingerprint: string) =>

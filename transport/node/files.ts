@@ -10,10 +10,13 @@ import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/
 import { basename, dirname, join } from 'node:path';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { jsonFault } from './json-place.ts';
+import { readRegularFile, refuseForeign } from './own-file.ts';
 
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
 /** ms after which a temporary file is abandoned: a younger one may belong to a process that is writing it. */
 const STALE_AFTER = 60_000;
+/** Bytes of a small file. */
+const LARGEST = 16 << 20;
 
 /**
  * Replaces a file; when the promise resolves the content is on the disk.
@@ -48,22 +51,43 @@ export function replaceJson(path: string, value: unknown, options: { mode?: numb
   return replaceFile(path, `${JSON.stringify(value, null, 2)}\n`, options);
 }
 
-/** Returns the content of a file, undefined when there is none. @throws LocalError FAILED when it cannot be read. */
-export async function readFileIfPresent(path: string): Promise<Uint8Array | undefined> {
+/** How a file is read. */
+export interface ReadOptions {
+  /** A person named the file and answers for it: it may belong to any user, and be a link or a pipe. */
+  readonly given?: boolean;
+}
+
+/**
+ * Returns the content of a small file in a directory of this program, undefined when there is none.
+ * @throws LocalError FAILED when it cannot be read, is no regular file, or may be another user's, as may its directory
+ */
+export async function readFileIfPresent(path: string, { given = false }: ReadOptions = {}): Promise<Uint8Array | undefined> {
   try {
-    return await readFile(path);
+    if (given) return await readFile(path);
+    const content = readRegularFile(path, LARGEST, refuseForeign);
+    await refuseForeignPlace(dirname(path));
+    return content;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw fileError('cannot read', path, error);
+    throw error instanceof LocalError ? error : fileError('cannot read', path, error);
+  }
+}
+
+/** @throws LocalError FAILED for a directory in which other users may place files */
+async function refuseForeignPlace(directory: string): Promise<void> {
+  try {
+    refuseForeign(await stat(directory));
+  } catch (error) {
+    throw fileError('cannot use directory', directory, error);
   }
 }
 
 /**
- * Returns the value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read,
+ * Returns the value of a JSON file, undefined when there is none. @throws LocalError FAILED as `readFileIfPresent`,
  * PARSE with line and column of the first error.
  */
-export async function readJson(path: string): Promise<unknown> {
-  const bytes = await readFileIfPresent(path);
+export async function readJson(path: string, options: ReadOptions = {}): Promise<unknown> {
+  const bytes = await readFileIfPresent(path, options);
   if (bytes === undefined) return undefined;
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -78,7 +102,8 @@ function jsonProblem(bytes: Uint8Array): string {
 }
 
 /**
- * Creates a directory and missing ones above it, for this user only. Not mkdir's `recursive`: below /proc, where
+ * Creates a directory and missing ones above it, for this user only; refuses an existing one of another user, and one
+ * that every user may write to. Not mkdir's `recursive`: below /proc, where
  * nothing can be created, that never returns.
  * @throws LocalError FAILED
  */
@@ -87,7 +112,7 @@ export async function makeDirectory(path: string, { parents = true }: { parents?
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return refuseForeignPlace(path);
     if (code !== 'ENOENT' || !parents || dirname(path) === path) throw fileError('cannot use directory', path, error);
     await makeDirectory(dirname(path));
     await makeDirectory(path, { parents: false });
@@ -201,6 +226,8 @@ export function fileError(what: string, path: string, error: unknown): LocalErro
     ENOTDIR: 'a part of the path is not a directory',
     EEXIST: 'a file of that name exists already',
     EISDIR: 'it is a directory',
+    ELOOP: 'it is a link: put the file itself there',
+    ENXIO: 'it is a socket or a device: remove it',
   };
   const { code = '', message } = error as NodeJS.ErrnoException;
   return new LocalError('FAILED', `${what} ${path}: ${reasons[code] ?? message}`, { cause: error });

@@ -15,7 +15,7 @@ import type { Stats } from 'node:fs';
 import { chmod, lstat, open, readdir, readFile, readlink, realpath, rm, utimes } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { createFile, fileError, readFileIfPresent } from './files.ts';
+import { createFile, fileError } from './files.ts';
 
 /** A living sign of another owner, which may be in this process. */
 export interface OtherSign {
@@ -168,8 +168,7 @@ async function isRenewed(path: string): Promise<boolean> {
 
 /** The line of a file, if its owner is alive. */
 async function writtenIn(path: string, { mtimeMs }: Stats): Promise<string | null> {
-  const bytes = await readFileIfPresent(path);
-  const line = bytes === undefined ? '' : new TextDecoder().decode(bytes);
+  const line = await readFile(path, 'utf8').catch(() => '');
   const alive = (await isProcessAlive(line)) ?? Math.abs(Date.now() - mtimeMs) < EXPIRY;
   return alive ? line : null;
 }

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { PartFile } from '../../../cli/files/part-file.ts';
 import type { TransferResult } from '../../../cli/files/stream.ts';
 import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
+import { TestProcess } from '../../support/process.ts';
 import type { MemoryDevice } from './memory-streams.ts';
 import { content, message, OTHER, sizeOf, TransferScene } from './transfer-scene.ts';
 
@@ -72,6 +73,11 @@ describe('concurrent transfers of the same name', () => {
     await writeFile(`${target}.part`, 'of another program');
     await downloadFile(memory.connection(), 'file', target, { replace: false });
     expect(await readFile(`${target}.part`, 'utf8')).toBe('of another program');
+  });
+
+  test('into this directory: a FIFO in the place of the part is refused at once', async () => {
+    await new TestProcess('mkfifo', [`${target}.svc.part`]).succeeded();
+    await expect(PartFile.open(target)).rejects.toThrow(`${target}.svc.part is not a file`);
   });
 
   test('into this directory: the lock of a killed process does not count, and nothing is left of it', async () => {

@@ -11,6 +11,7 @@ import { createAuditKey } from '../../../device/audit/signing.ts';
 import type { Log } from '../../../transport/environment.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { codeOf } from '../../support/code-of.ts';
+import { TestProcess } from '../../support/process.ts';
 import { identity } from './chain.ts';
 import { useLogDirectory } from './log-directory.ts';
 
@@ -416,6 +417,12 @@ describe('verifying', () => {
   it('reports an error where there is no log', async () => {
     expect(await codeOf(() => verifyAuditLog(logs().directory))).toBe('NOT_FOUND');
     expect(await codeOf(() => verifyAuditLog([join(logs().directory, 'nothing')]))).toBe('NOT_FOUND');
+  });
+
+  it('refuses a FIFO in the place of a segment at once', async () => {
+    mkdirSync(join(logs().directory, 'audit'), { recursive: true });
+    await new TestProcess('mkfifo', [file('000000000000.jsonl')]).succeeded();
+    await expect(verify()).rejects.toThrow('000000000000.jsonl is not a file');
   });
 
   it('finds a log intact while a device writes it', { tags: ['slow'] }, async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
+import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let parent: string;
@@ -50,6 +51,12 @@ test('a second base station is refused with one line, and administration is not'
   await store.close();
   expect(await running.store.organization('or-1')).not.toBeNull();
   await running.close();
+});
+
+test.each(['identity.pem', 'reset-secret', 'outbound.key', 'basestation.sqlite'])('a FIFO as %s is refused at once', async (name) => {
+  mkdirSync(directory, { mode: 0o700 });
+  await new TestProcess('mkfifo', [join(directory, name)]).succeeded();
+  await expect(openStationData(directory, nodeCrypto)).rejects.toThrow(/^cannot [^\n]* it is not a regular file: remove it[^\n]*$/);
 });
 
 test.each([

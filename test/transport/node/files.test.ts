@@ -1,8 +1,9 @@
 /** Files are replaced as a whole, even when the process is killed meanwhile. */
-import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   createFile,
   makeDirectory,
@@ -12,6 +13,7 @@ import {
   replaceFile,
   replaceJson,
 } from '../../../transport/node/files.ts';
+import { refuseForeign } from '../../../transport/node/own-file.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -21,6 +23,17 @@ const at = (name: string) => join(directory, name);
 beforeEach(() => {
   directory = temporaryDirectory();
 });
+afterEach(() => void vi.restoreAllMocks());
+
+async function shared(path: string): Promise<void> {
+  await writeFile(path, '');
+  await chmod(path, 0o602);
+}
+
+async function lengthened(path: string, length: number): Promise<void> {
+  await writeFile(path, '', { mode: 0o600 });
+  await truncate(path, length);
+}
 
 describe('replaceFile', () => {
   it('creates and replaces, for this user only, and leaves nothing beside it', async () => {
@@ -125,6 +138,44 @@ describe('reading', () => {
   it('reports what cannot be read', async () => {
     await expect(readJson(directory)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${directory}: it is a directory` });
   });
+
+  const listener = createServer();
+  it.each<[string, (path: string) => unknown, string]>([
+    ['a FIFO', (path) => new TestProcess('mkfifo', [path]).succeeded(), 'it is not a regular file: remove it'],
+    ['a socket', (path) => new Promise<void>((resolve) => listener.listen(path, resolve)), 'it is a socket or a device: remove it'],
+    ['a link to a device', (path) => symlink('/dev/zero', path), 'it is a link: put the file itself there'],
+    ['a link to nothing', (path) => symlink('nothing', path), 'it is a link: put the file itself there'],
+    ['a file that is too long', (path) => lengthened(path, (16 << 20) + 1), 'it is longer than 16777216 bytes: remove it'],
+    ['a file of all users', shared, 'every user may write to it: chmod o-w it, or use another directory'],
+  ])('refuses %s at once', async (_, make, problem) => {
+    const path = at('known.json');
+    await make(path);
+    await expect(readFileIfPresent(path)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${path}: ${problem}` });
+    listener.close();
+  });
+
+  it('reads the longest file', async () => {
+    await lengthened(at('known.json'), 16 << 20);
+    expect(await readFileIfPresent(at('known.json'))).toHaveLength(16 << 20);
+  });
+
+  it('reads what a person gave, also through a link and in a directory of all users', async () => {
+    await writeFile(at('given.json'), '{}');
+    await chmod(at('given.json'), 0o666);
+    await symlink('given.json', at('link.json'));
+    await chmod(directory, 0o777);
+    expect(await readJson(at('link.json'), { given: true })).toEqual({});
+    expect(await readJson(at('none'), { given: true })).toBeUndefined();
+  });
+
+  it('refuses a file in a directory where every user may put one', async () => {
+    await replaceFile(at('known.json'), '');
+    await chmod(directory, 0o777);
+    await expect(readFileIfPresent(at('known.json'))).rejects.toMatchObject({
+      code: 'FAILED',
+      message: `cannot use directory ${directory}: every user may write to it: chmod o-w it, or use another directory`,
+    });
+  });
 });
 
 describe('makeDirectory', () => {
@@ -136,6 +187,50 @@ describe('makeDirectory', () => {
 
   it.runIf(process.platform === 'linux')('fails where nothing can be created', async () => {
     await expect(makeDirectory('/proc/nothing/here')).rejects.toMatchObject({ code: 'FAILED' });
+  });
+});
+
+describe('an existing directory', () => {
+  it.each([0o777, 0o1777])('with the mode %o is refused', async (mode) => {
+    await mkdir(at('state'));
+    await chmod(at('state'), mode);
+    await expect(prepareDirectory(at('state'))).rejects.toMatchObject({
+      code: 'FAILED',
+      message: `cannot use directory ${at('state')}: every user may write to it: chmod o-w it, or use another directory`,
+    });
+  });
+
+  it.runIf(process.getuid?.() === 0)('of another user is refused, as is a file of one', async () => {
+    await mkdir(at('state'));
+    await writeFile(at('known.json'), '', { mode: 0o600 });
+    for (const name of ['state', 'known.json']) await chown(at(name), 12_345, 0);
+    const problem = 'it belongs to another user (12345): chown it to yours, or use another directory';
+    await expect(prepareDirectory(at('state'))).rejects.toMatchObject({ message: `cannot use directory ${at('state')}: ${problem}` });
+    await expect(readFileIfPresent(at('known.json'))).rejects.toMatchObject({ message: `cannot read ${at('known.json')}: ${problem}` });
+  });
+
+  it.each([0o700, 0o755, 0o775])('of this user is taken with the mode %o', async (mode) => {
+    await mkdir(at('state'));
+    await chmod(at('state'), mode);
+    await prepareDirectory(at('state'));
+  });
+});
+
+describe('an entry', () => {
+  it.each([
+    [1000, 1000, 0o700, true],
+    [1000, 1000, 0o775, true],
+    [1000, 1000, 0o702, false],
+    [1000, 0, 0o755, true],
+    [1000, 0, 0o757, false],
+    [1000, 1001, 0o700, false],
+    [0, 1000, 0o700, false],
+    [undefined, 0, 0o777, true],
+  ])('for user %s of user %s with mode %o is own: %s', (user, uid, mode, isOwn) => {
+    vi.spyOn(process, 'getuid').mockReturnValue(user as number);
+    const check = expect(() => refuseForeign({ uid, mode }));
+    if (isOwn) check.not.toThrow();
+    else check.toThrow();
   });
 });
 

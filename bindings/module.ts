@@ -80,7 +80,13 @@ function prepare(instance: WebAssembly.Instance, options: CoreOptions): CoreExpo
   const streams = other.streams ?? Math.max(LEAST_STREAMS, Math.floor(memory / MEMORY_PER_STREAM));
   const pages = Math.ceil(memory / PAGE);
   const missing = pages - exports.memory.buffer.byteLength / PAGE;
-  if (missing > 0) exports.memory.grow(missing);
+  try {
+    if (missing > 0) exports.memory.grow(missing);
+  } catch (error) {
+    throw new LocalError('OUT_OF_MEMORY', `there are no ${memory} bytes of memory for the core: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
   const status = exports.init(connections, streams, exports.memory.buffer.byteLength, streamSegments, maxPacketSize, connectionWindow);
   if (status === Status.OUT_OF_MEMORY)
     throw new LocalError('OUT_OF_MEMORY', `${memory} bytes are too few for ${connections} connections and ${streams} streams`);
@@ -89,14 +95,21 @@ function prepare(instance: WebAssembly.Instance, options: CoreOptions): CoreExpo
   return exports;
 }
 
-/** Without SIMD, or where a page's policy forbids it, the runtime refuses to compile; without memory, to grow. */
+/**
+ * Without SIMD, or where a page's policy forbids it, the runtime refuses to compile. Without address space it refuses
+ * to instantiate: on 64 bits V8 reserves 8 GiB and guard pages for each memory, so that accesses need no check. Without
+ * memory it refuses to grow.
+ */
 function explained(error: unknown): unknown {
   if (error instanceof LocalError) return error;
   if (error instanceof WebAssembly.CompileError) {
     const needs = "WebAssembly with SIMD, and in a page 'wasm-unsafe-eval' where there is a Content-Security-Policy";
     return new LocalError('NOT_IMPLEMENTED', `this runtime cannot run the core, which needs ${needs}: ${error.message}`, { cause: error });
   }
-  if (error instanceof RangeError)
-    return new LocalError('OUT_OF_MEMORY', `there is no memory for the core: ${error.message}`, { cause: error });
+  if (error instanceof RangeError) {
+    const remedy = 'raise the limit (ulimit -v, LimitAS= of a service), or set NODE_OPTIONS=--disable-wasm-trap-handler';
+    const problem = `the core needs 10 GiB of address space, which are reserved and not used: ${remedy}`;
+    return new LocalError('OUT_OF_MEMORY', `${problem}: ${error.message}`, { cause: error });
+  }
   return error;
 }

@@ -1,5 +1,5 @@
 /** The lifecycle of a core's connection: the Complete packet, closing, timers, memory. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
 import { PARAMETERS, Pair } from './pair.ts';
 import { content, Reader, Writer } from './traffic.ts';
@@ -247,6 +247,28 @@ describe('memory', () => {
     new Pair({ core }).free();
     expect(() => Core.create({ memory: 500_000 })).toThrowError(expect.objectContaining({ code: 'OUT_OF_MEMORY' }));
     expect(() => Core.create({ maxPacketSize: 100 })).toThrowError(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  test('without enough for the core refuses it, and says how much it wants', () => {
+    expect(() => Core.create({ memory: 2 ** 40 })).toThrowError(
+      expect.objectContaining({
+        code: 'OUT_OF_MEMORY',
+        message: expect.stringMatching(/^there are no 1099511627776 bytes of memory for the core: /),
+      }),
+    );
+  });
+
+  test('without address space names its limit', () => {
+    class Refused {
+      constructor() {
+        throw new RangeError('WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance');
+      }
+    }
+    const refused = vi.spyOn(WebAssembly, 'Instance').mockImplementation(Refused as never);
+    onTestFinished(() => refused.mockRestore());
+    expect(() => Core.create()).toThrowError(
+      expect.objectContaining({ code: 'OUT_OF_MEMORY', message: expect.stringMatching(/10 GiB of address space.*ulimit -v/) }),
+    );
   });
 
   test('of packets that are not released is not reused', () => {

@@ -1,5 +1,5 @@
 /**
- * The parts of Node that a separate process loads for the core.
+ * The parts of Node that a separate process loads for the core, and the address space that it needs.
  *
  * @module-tag slow
  */
@@ -17,6 +17,16 @@ async function fetchAfter(code: string): Promise<string[]> {
   `;
   return JSON.parse(await new TestProcess(process.execPath, ['--input-type=module', '--eval', script]).succeeded()) as string[];
 }
+
+const script = `import { Core } from '${BINDINGS}'; await Core.load().then(() => console.log('loaded'), ({ message }) => console.log(message))`;
+test.each([
+  ['is refused with its remedy', '', /address space.*NODE_OPTIONS=--disable-wasm-trap-handler/],
+  ['is enough after the remedy', '--disable-wasm-trap-handler', /^loaded\n$/],
+])('6 GB of address space %s', async (_, options, output) => {
+  const shell = ['-c', 'ulimit -v 6000000; exec "$0" "$@"', process.execPath, '--input-type=module', '--eval', script];
+  const variables = { NODE_OPTIONS: options };
+  expect(await new TestProcess('sh', shell, { variables }).succeeded()).toMatch(output);
+});
 
 test('loads no fetch: it takes 3 MB, and any access to the global Response loads it', async () => {
   expect(await fetchAfter('await Core.load()')).toEqual([]);

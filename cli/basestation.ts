@@ -7,7 +7,7 @@ import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { defaultKeepAlive } from '../transport/host/defaults.ts';
-import { stderrLog } from '../transport/node/index.ts';
+import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl } from '../transport/station/index.ts';
 import { address, collect, integer, listenPort, serverUrl } from './frame/arguments.ts';
 import { defaultDataDirectory } from './frame/data-directory.ts';
@@ -16,6 +16,7 @@ import { heldLog } from './frame/held-log.ts';
 import { namingPorts, reachableHost } from './frame/listening.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
+import { stationEvents } from './frame/station-events.ts';
 import { sayHowToJoin } from './how-to-join.ts';
 
 interface Options {
@@ -110,7 +111,7 @@ export function basestationCommand(): Command {
         .choices(['error', 'warn', 'info', 'debug', 'trace'])
         .default('info'),
     )
-    .option('--json', 'print events as JSON lines')
+    .option('--json', 'print events as JSON lines: attached, detached and joined devices, refused requests')
     .addHelpText('after', '\nExample:\n  svc basestation\n  svc admin device invite')
     .action(run);
 }
@@ -125,7 +126,8 @@ async function run(options: Options, command: Command): Promise<void> {
   // Without a certificate the signal ends the process, as usual.
   const reload = (): void => void station?.reloadCertificates();
   if (tlsCert !== undefined) process.on('SIGHUP', reload);
-  const log = heldLog(stderrLog({ level: options.logLevel }));
+  const toStderr = stderrLog({ level: options.logLevel });
+  const log = heldLog(output.json ? stationEvents(toStderr, nodeEnvironment().clock, (event) => output.result(event, '')) : toStderr);
   try {
     station = await namingPorts({ '--port': options.port }, () =>
       startBasestation({

@@ -13,6 +13,9 @@ const MAX_COUNTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Message of the line that sums up. */
+export const SUMMARY = 'in the last minute, not shown one by one';
+
 /** The counts of one product. */
 export class LogTally {
   /** A log that writes each warning or error text once a minute. */
@@ -63,7 +66,7 @@ export class LogTally {
     this.#cancel?.();
     this.#cancel = null;
     const counted = [...this.#counts].filter(([, count]) => count > 0);
-    if (counted.length > 0) this.#under.info('in the last minute, not shown one by one', Object.fromEntries(counted));
+    if (counted.length > 0) this.#under.info(SUMMARY, Object.fromEntries(counted));
     this.#counts.clear();
   }
 

@@ -38,6 +38,8 @@ export function errorHandler(log: Log) {
     const { statusCode, type, message } = refusal(error);
     if (statusCode >= 500)
       log.error('REST request failed', { method: request.method, route: request.routeOptions.url, error: error.message });
+    // RFC 9110 §15.5.2: a 401 names the scheme, here that of RFC 6750.
+    if (statusCode === 401) reply.header('www-authenticate', 'Bearer realm="svc"');
     reply.code(statusCode).send(body(type, message));
   };
 }

@@ -63,8 +63,11 @@ function get(url: string, key?: string, options: { remoteAddress?: string; heade
   });
 }
 
-function expectError(response: { statusCode: number; json(): unknown; payload: string }, status: number, type: string): void {
+type Answer = { statusCode: number; headers: Record<string, unknown>; json(): unknown; payload: string };
+
+function expectError(response: Answer, status: number, type: string): void {
   expect(response.statusCode).toBe(status);
+  expect(response.headers['www-authenticate']).toBe(status === 401 ? 'Bearer realm="svc"' : undefined);
   expect(response.json()).toEqual({ error: { type, message: expect.any(String) } });
   expect(response.payload).not.toMatch(/node_modules|\.ts:|at .*\(/);
 }

@@ -3,13 +3,11 @@
  * fields that are not in the schema of an answer are not sent.
  */
 import type { FastifyInstance } from 'fastify';
+import { READ } from '../administration/rules.ts';
 import type { ClientAddresses } from '../client-address.ts';
 import type { ApiKey, Store } from '../storage/store.ts';
 import { authenticate } from './authentication.ts';
 import { errorSchema, RestError } from './errors.ts';
-
-/** The action that lets a key read the records of its organization's other keys. */
-const READ = 'svc:read';
 
 const text = { type: 'string' } as const;
 

@@ -113,20 +113,7 @@ test.each<[string, string[], RegExp]>([
 });
 
 test('an API key has the record of the specification and a secret that is shown once', async () => {
-  const words = [
-    '--name',
-    'ops',
-    '--action',
-    'svc:read',
-    '--action',
-    'svc:write',
-    '--ip',
-    '10.0.0.0/8=office',
-    '--ip',
-    '::1',
-    '--enforce-ip',
-    '--admin',
-  ];
+  const words = ['--name', 'ops', '--action', 'svc:read', '--ip', '10.0.0.0/8=office', '--ip', '::1', '--enforce-ip', '--admin'];
   const { secret, ...record } = await json<{ secret: string; apikeyId: string }>('apikey', 'add', 'ak-1', ...words);
   expect(secret).toMatch(/^ak-1\.[\w-]{43}$/);
   expect(record).toEqual({
@@ -135,7 +122,7 @@ test('an API key has the record of the specification and a secret that is shown 
     name: 'ops',
     enforceIpWhitelist: true,
     isAdmin: true,
-    actions: ['svc:read', 'svc:write'],
+    actions: ['svc:read'],
     ipWhiteList: [{ ip: '10.0.0.0/8', name: 'office' }, { ip: '::1' }],
     created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   });
@@ -289,6 +276,7 @@ describe('wrong use is one line and exit code 2, a failure is one line and exit 
     [2, ['apikey', 'add', '--ip', '300.1.1.1']],
     [2, ['apikey', 'add', '--ip', '10.0.0.0/40']],
     [2, ['apikey', 'add', '--action', 'white space']],
+    [2, ['apikey', 'add', '--action', 'svc:write']],
     [2, ['apikey', 'add', '--unknown']],
     [2, ['service', 'add', 'ftp://s.example']],
     [2, ['service', 'add', 'https://user:secret@s.example']],

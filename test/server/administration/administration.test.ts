@@ -133,6 +133,7 @@ describe.each<[string, () => Promise<Store>]>([
         () => addServerKey(administration, { productIds: ['a b'] }),
         () => addApiKey(administration, { apikeyId: 'a.b' }),
         () => addApiKey(administration, { actions: ['read all'] }),
+        () => addApiKey(administration, { actions: ['svc:read', 'svc:*'] }),
         () => addApiKey(administration, { ipWhiteList: [{ ip: '10.0.0.0/40' }] }),
         () => addApiKey(administration, { ipWhiteList: [{ ip: '::1', name: '' }] }),
         () => addPushCredential(administration, { account, baseUrl: 'http://p.example' }),

@@ -57,7 +57,8 @@ export function onlyWebSockets(reply: FastifyReply): FastifyReply {
 /** Answers a request without WebSocket upgrade at a WebSocket path. */
 export function upgradeRequired(reply: FastifyReply): FastifyReply {
   reply.code(426).header('upgrade', 'websocket');
-  return reply.send(body('invalid_request_error', 'devices and clients open WebSockets here'));
+  const remedy = 'a proxy in front has to use HTTP/1.1 and pass on the headers Upgrade and Connection';
+  return reply.send(body('invalid_request_error', `devices and clients open WebSockets here: ${remedy}`));
 }
 
 /**

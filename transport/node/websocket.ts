@@ -157,6 +157,8 @@ function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: Inc
 
 function remedyFor(status: number, headers: IncomingHttpHeaders): string {
   if (status === 404) return ': is the path right?';
+  if (status === 400 || status === 426)
+    return ': a proxy in front of the base station may drop the request to upgrade. Have it use HTTP/1.1 and pass on Upgrade and Connection';
   if (status === 503) return ': it has no room for another one, or a proxy does not reach it; try again later';
   if (status === 502 || status === 504) return ': a proxy does not reach the base station behind it';
   if (status >= 300 && status < 400)

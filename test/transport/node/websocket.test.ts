@@ -218,6 +218,8 @@ describe('a failed open', () => {
     [404, /answers 404: is the path right\?$/],
     [502, /answers 502: a proxy does not reach the base station/],
     [503, /answers 503: it has no room for another one, .* try again later$/],
+    [400, /answers 400: a proxy .* may drop the request to upgrade\. .* pass on Upgrade and Connection$/],
+    [426, /answers 426: a proxy .* pass on Upgrade and Connection$/],
     [403, /answers 403$/],
   ])('with the answer %i suggests a remedy, where one is known, also with a page as proxies send it', async (status, sentence) => {
     for (const type of status === 403 ? ['text/plain'] : ['text/plain', 'text/html']) {

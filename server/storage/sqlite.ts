@@ -14,6 +14,7 @@ import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Constraint, StoreDialect } from './dialect.ts';
 import { KyselyStore } from './kysely-store.ts';
+import { openingProblem } from './opening-problem.ts';
 import { migrations, SCHEMA, type Tables } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -58,7 +59,7 @@ function openDatabase(file: string): Database.Database {
     database.pragma('foreign_keys=ON');
     return database;
   } catch (error) {
-    throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${reason(error)}`);
+    throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${openingProblem(error, file)}`);
   }
 }
 
@@ -111,18 +112,11 @@ function switchToWal(database: Database.Database): void {
   }
 }
 
-function reason(error: unknown): string {
-  if ((error as { code?: string }).code === 'SQLITE_NOTADB') return 'it is not a database';
-  const text = error instanceof Error ? error.message : String(error);
-  // libsql reports a failed open only by SQLite's result code, 14 = cannot open.
-  return /: 14"\)$/.test(text) ? 'no such directory, or no permission' : text;
-}
-
 async function migrate(db: Kysely<Tables>, file: string): Promise<void> {
   await refuseOtherVersion(db, file);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
   const { error } = await migrator.migrateToLatest();
-  if (error) throw new LocalError('INVALID_STATE', `cannot bring the database ${file} up to date: ${reason(error)}`);
+  if (error) throw new LocalError('INVALID_STATE', `cannot bring the database ${file} up to date: ${openingProblem(error, file)}`);
 }
 
 async function refuseOtherVersion(db: Kysely<Tables>, file: string): Promise<void> {

@@ -1,5 +1,10 @@
-/** The mDNS scanner behind the decoder of the platform: damaged and forged answers, and queries of neighbours. */
+/**
+ * The mDNS scanner behind the library of the platform, in the handler of its socket: damaged and forged answers, and
+ * queries of neighbours. What the handler throws would end the process.
+ */
+import { EventEmitter } from 'node:events';
 import { decode, encode } from 'dns-packet';
+import makeMdns from 'multicast-dns';
 import {
   browsedName,
   type DnsMessage,
@@ -63,13 +68,16 @@ const scanner: Target = {
   },
 };
 
+/** Stands for the socket of a link. */
+const socket = Object.assign(new EventEmitter(), { bind: () => {} });
+let arrived: DnsMessage | null = null;
+makeMdns({ socket: socket as never, multicast: false }).on('packet', (packet) => (arrived = fromPacket(packet as MdnsPacket)));
+
+/** Returns null for a datagram that the library drops. */
 function received(random: Random): DnsMessage | null {
-  try {
-    return fromPacket(decode(Buffer.from(hostile(random, samples))) as MdnsPacket);
-  } catch {
-    // As `multicast-dns` does.
-    return null;
-  }
+  arrived = null;
+  socket.emit('message', Buffer.from(hostile(random, samples)), SOURCE);
+  return arrived;
 }
 
 /** Messages that are sent decode, and what is reported is bounded. */

@@ -9,12 +9,14 @@ import { serviceTargets } from './services.ts';
 import { sessionTarget } from './sessions.ts';
 import { stunTarget } from './stun.ts';
 import type { Target } from './target.ts';
+import { tokenTargets } from './tokens.ts';
 import { transferTarget } from './transfers.ts';
 
 export const targets: readonly Target[] = [
   ...parserTargets,
   ...serviceTargets,
   ...discoveryTargets,
+  ...tokenTargets,
   stunTarget,
   agentTarget,
   exchangesTarget,

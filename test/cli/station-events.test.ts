@@ -36,7 +36,7 @@ test('are a device that attaches and leaves, and refused requests of both with a
   ]);
 });
 
-test('are twenty refusals at once, whoever causes them, and then one every three seconds', () => {
+test('are twenty refusals at once, of all strangers together, and then one every three seconds', () => {
   const log = stationEvents(silentLog, { now: () => now }, (event) => void events.push({ ...event }));
   for (let index = 0; index < 1_000; index++) log.debug('connection refused', { index });
   expect(events).toHaveLength(20);

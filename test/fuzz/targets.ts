@@ -11,12 +11,14 @@ import { stunTarget } from './stun.ts';
 import type { Target } from './target.ts';
 import { tokenTargets } from './tokens.ts';
 import { transferTarget } from './transfers.ts';
+import { upgradeTargets } from './upgrades.ts';
 
 export const targets: readonly Target[] = [
   ...parserTargets,
   ...serviceTargets,
   ...discoveryTargets,
   ...tokenTargets,
+  ...upgradeTargets,
   stunTarget,
   agentTarget,
   exchangesTarget,

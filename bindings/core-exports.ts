@@ -19,7 +19,7 @@ export interface CoreExports extends AeadExports, HashExports, Record<string, un
   resultsAt(): number;
   mostPeerStreams(): number;
   mostPeerMessages(): number;
-  mostPeerData(): number;
+  mostFirstData(): number;
   limitStreamSegments(segments: number): void;
   releasePacket(offset: number): number;
   moduleStats(): void;

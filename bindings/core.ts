@@ -45,13 +45,9 @@ export class Core {
   /** Filled by `CoreConnection.transmit`: start of each packet in `buffer` (Route header included), and its length. */
   readonly packetOffsets: Uint32Array;
   readonly packetLengths: Uint32Array;
-  /**
-   * Byte streams and messages that one peer can hold open at a time, and its bytes that can wait to be read: announce
-   * no more (`DataParameters`).
-   */
+  /** Byte streams and messages that one peer can hold open at a time: announce no more (`DataParameters`). */
   readonly mostPeerStreams: number;
   readonly mostPeerMessages: number;
-  readonly mostPeerData: number;
   /** Most packets in use at a time: written by `CoreConnection.transmit` and not released. */
   readonly packetSlots: number;
   private readonly internals: CoreInternals;
@@ -84,7 +80,6 @@ export class Core {
     this.hash = new CoreHash(exports, this.buffer);
     this.mostPeerStreams = exports.mostPeerStreams();
     this.mostPeerMessages = exports.mostPeerMessages();
-    this.mostPeerData = exports.mostPeerData();
     this.internals = {
       exports,
       trap: new Trap(exports),
@@ -97,6 +92,14 @@ export class Core {
       maskKeys: new Uint8Array(MASK_KEYS_LENGTH * connections),
     };
     this.packetSlots = this.stats().freeSlots;
+  }
+
+  /**
+   * Bytes of a new peer that can wait to be read: announce no more (`DataParameters`). The least while bytes that
+   * no application reads fill half of their memory.
+   */
+  get mostFirstData(): number {
+    return this.internals.exports.mostFirstData();
   }
 
   /**

@@ -35,6 +35,8 @@ export interface DoctorOptions extends TargetOptions {
 
 /** ms between two checks of a connection that still searches for a direct path. */
 const LOOK = 50;
+/** The least MaxData (PROTOCOL.md §5.4), bytes. */
+const LEAST_CREDIT = 2 * 66_560;
 /** An attempt that follows within this time, ms, belongs to the first: ports are guessed again. */
 const SOON = 1_000;
 
@@ -190,7 +192,8 @@ function connectedFinding(
   };
   const isUdpSilent = whyNotDirect?.code === 'UDP_BLOCKED' && station?.over === 'websocket';
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: isUdpSilent ? udpAdvice(url) : adviceOn(whyNotDirect.code, facts) };
-  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
+  const cramped = connection.stats().sendCredit! <= LEAST_CREDIT;
+  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive, cramped };
 }
 
 /** The connection's own data, as far as known; a separate check if no attempt has reached the base station. */

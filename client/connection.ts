@@ -37,9 +37,18 @@ export type ConnectionType = 'RELAY' | 'DIRECT';
  * Events of a connection. CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while
  * connecting, with the option IgnoreDeviceNotAttached: the device is not attached to the base station, and the connect
  * waits for it. RESTING: no path works any longer (`restReason`); the connection continues when one is found (RESUMED),
- * else it ends a minute later (CLOSED).
+ * else it ends a minute later (CLOSED). CRAMPED: bytes of streams that the application has not read leave so little
+ * memory that further streams are slow; read or abort them. RELIEVED: that is over.
  */
-export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED';
+export type ConnectionEvent =
+  | 'CONNECTED'
+  | 'CLOSED'
+  | 'CHANNEL_CHANGED'
+  | 'WAITING_FOR_ATTACH'
+  | 'RESTING'
+  | 'RESUMED'
+  | 'CRAMPED'
+  | 'RELIEVED';
 
 /** Receives the events of a connection. */
 export interface ConnectionEventsCallback {
@@ -59,6 +68,8 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   directPaths(): Pick<DirectPaths, 'search' | 'report' | 'keepAlive' | 'keepAliveInterval' | 'warmInterval'>;
   onClosed(connection: Connection): void;
 }
+
+const CRAMPED = 'bytes of streams that the application has not read fill their memory: new streams are slow until some are read or aborted';
 
 const NO_FAILURES: ChannelFailures = {};
 
@@ -361,6 +372,10 @@ export class Connection {
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
     this.#announceRests(session);
+    session.on('cramped', (cramped) => {
+      if (cramped) this.#context.environment.log.warn(CRAMPED);
+      this.#emit(cramped ? 'CRAMPED' : 'RELIEVED');
+    });
     if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
       session.on('suspected', () => void this.#noteAsked(session));
       session.on('resting', (reason) => void this.#rests(session, reason));

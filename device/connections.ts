@@ -13,8 +13,15 @@ import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../tr
 /** Number of a connection: from 1, never reused by a device. */
 export type ConnectionRef = number;
 
-/** CHANNEL_CHANGED: the connection migrated to another path, so its type and locality may have changed. */
-export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
+/**
+ * CHANNEL_CHANGED: the connection migrated to another path, so its type and locality may have changed. CRAMPED: bytes
+ * of its streams that the application has not read leave so little memory that its further streams get the least
+ * window; read or abort them. RELIEVED: that is over.
+ */
+export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'CRAMPED' | 'RELIEVED';
+
+const CRAMPED =
+  'bytes of streams that the application has not read fill their memory: new streams of this client are slow until some are read or aborted';
 
 /** Reports paths for all connections of a device. */
 export type ReportPaths = (session: Session, times: PathTimes) => PathsReport;
@@ -168,9 +175,11 @@ export class Connections {
   readonly #bySession = new WeakMap<Session, DeviceConnection>();
   readonly #byRef = new Map<ConnectionRef, DeviceConnection>();
   readonly #clock: Pick<Clock, 'wallTime'>;
+  readonly #log: Log;
   #lastRef = 0;
 
   constructor(log: Log, clock: Pick<Clock, 'wallTime'>) {
+    this.#log = log;
     this.#events = new Emitter(log);
     this.#clock = clock;
   }
@@ -193,6 +202,10 @@ export class Connections {
     session.on('path', () => {
       connection.noteMigration(this.#clock.wallTime());
       this.#emit(connection, 'CHANNEL_CHANGED');
+    });
+    session.on('cramped', (cramped) => {
+      if (cramped) this.#log.warn(CRAMPED, { connection: connection.ref });
+      this.#emit(connection, cramped ? 'CRAMPED' : 'RELIEVED');
     });
     this.#emit(connection, 'OPENED');
     return connection;

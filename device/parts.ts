@@ -43,7 +43,7 @@ export class DeviceParts {
     this.authorization = new Authorization({ clock, log: tally }, ({ connection, action, attributes }) =>
       this.events.emit('denied', { caller: callerOf(connection), action, attributes }),
     );
-    this.connections = new Connections(log, clock);
+    this.connections = new Connections(tally, clock);
     this.resources = new CoapResources(this.connections, tally, clock, this.authorization);
     this.streams = new StreamListeners(tally);
     const { authorization, streams, resources } = this;

@@ -49,6 +49,8 @@ export interface ConnectedFinding {
   readonly keepAlive: KeepAliveReport;
   /** UDP services of the device, with the datagrams that it has lost of each. */
   readonly udpServices: readonly { readonly id: string; readonly lost: number }[];
+  /** The device gives its clients the least credit for streams: unread bytes fill their memory. */
+  readonly cramped: boolean;
 }
 
 /** The device, not reached. */
@@ -88,6 +90,7 @@ export function documentOf({ device, interfaces, station, localNat, connected, c
       nextAttempt: connected.nextAttempt,
       keepAlive: connected.keepAlive,
       udpServices: connected.udpServices,
+      cramped: connected.cramped,
     }),
     ...(channels !== null && { channels: Object.fromEntries(channelNames.map((name) => [name, channelDocument(name, channels)])) }),
   };
@@ -167,10 +170,11 @@ function step(stride: number): string {
   return `${Math.abs(signed)} ${signed < 0 ? 'down' : 'up'} from the last`;
 }
 
-function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive, udpServices }: ConnectedFinding): string[] {
+function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive, udpServices, cramped }: ConnectedFinding): string[] {
   const lossy = udpServices.filter(({ lost }) => lost > 0);
   return [
     ...section('keep-alive', [keepAliveText(keepAlive)]),
+    ...(cramped ? section('streams', [CRAMPED]) : []),
     ...section('NAT of the device', [natText(remoteNat, 'the device')]),
     ...section('paths', [...paths].sort((a, b) => Number(b.active) - Number(a.active)).map(pathLine)),
     ...(pairs.length === 0 ? [] : section('tried', pairs.map(pairLine))),
@@ -183,6 +187,8 @@ function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, ke
     ),
   ];
 }
+
+const CRAMPED = 'the device has little memory for them: bytes that its services or applications have not read fill it, so streams are slow';
 
 /** Returns the known properties of the NAT of this host, and the keep-alive interval. */
 export function keepAliveText({ state, timeout, isAtLeast, interval }: KeepAliveReport): string {

@@ -15,6 +15,9 @@ import type { Output } from '../frame/output.ts';
 /** ms */
 const PAUSE = 10_000;
 
+const CRAMPED =
+  'data that local programs have not read fills the memory of this process: new connections are slow until it is read, or some are closed';
+
 type News = Exclude<ForwardingEvent, { kind: 'ended' }>;
 
 export class TunnelNews {
@@ -37,6 +40,8 @@ export class TunnelNews {
     else if (event.kind === 'lost') this.#lost(event.error);
     else if (event.kind === 'refused') this.#reportRefused(event.service, event.error);
     else if (event.kind === 'datagrams-lost') this.#say({ event: event.kind, ...event.loss }, lossText(event.loss, 'the device'));
+    else if (event.kind === 'cramped') this.#say({ event: 'cramped' }, CRAMPED);
+    else if (event.kind === 'relieved') this.#say({ event: 'relieved' }, 'data that local programs have not read leaves memory again');
     else this.#reportRest(event);
   }
 

@@ -61,6 +61,9 @@ export type ForwardingEvent =
   /** No path of the connection works; open connections and requests wait. */
   | { readonly kind: 'resting'; readonly error: SvcError | null }
   | { readonly kind: 'resumed' }
+  /** Bytes that local programs have not read leave little memory: further connections are slow until they are read. */
+  | { readonly kind: 'cramped' }
+  | { readonly kind: 'relieved' }
   /** A local connection or flow was refused: by the device, or with NOT_CONNECTED after its wait timed out. */
   | { readonly kind: 'refused'; readonly service: ForwardedService; readonly error: SvcError }
   /** Datagrams of UDP services were lost; at most once a minute, with what was lost since. */
@@ -226,6 +229,8 @@ export class PortForwarding {
       onEvent: (event) => {
         if (event === 'RESTING') this.#report({ kind: 'resting', error: connection.restReason });
         else if (event === 'RESUMED') this.#resumed();
+        else if (event === 'CRAMPED') this.#report({ kind: 'cramped' });
+        else if (event === 'RELIEVED') this.#report({ kind: 'relieved' });
       },
     });
     this.#lostBefore += this.#session?.flows.lost ?? 0;

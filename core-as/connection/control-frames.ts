@@ -80,7 +80,7 @@ export function fillPing(c: Connection, to: usize, limit: usize): usize {
 function maxData(c: Connection, to: usize, now: f64): usize {
   tuneConnection(c, now);
   c.pending &= ~SEND_MAX_DATA;
-  c.dataReceiveLimit = max(c.dataReceiveLimit, c.dataConsumed + c.dataWindow);
+  c.dataReceiveLimit = max(c.dataReceiveLimit, c.dataConsumed + c.dataWindow + c.dataLent);
   stageControl(SEND_MAX_DATA);
   return writeVarint(writeVarint(to, MAX_DATA), c.dataReceiveLimit);
 }

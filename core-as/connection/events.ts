@@ -7,6 +7,7 @@
 import {
   EVENT_CLOSED,
   EVENT_COMPLETED,
+  EVENT_CRAMPED,
   EVENT_DATAGRAM,
   EVENT_DRAINED,
   EVENT_KEY_UPDATED,
@@ -34,6 +35,8 @@ import {
   at,
   CHALLENGED,
   Connection,
+  CRAMPED,
+  CRAMPED_NEWS,
   EVENTS_LIST,
   flagged,
   ON_CLOSED,
@@ -90,6 +93,10 @@ export function nextEvent(c: Connection): u32 {
   if (flagged(c, RESUMED)) {
     c.flags &= ~RESUMED;
     return report(EVENT_RESUMED, 0, 0);
+  }
+  if (flagged(c, CRAMPED_NEWS)) {
+    c.flags &= ~CRAMPED_NEWS;
+    return report(EVENT_CRAMPED, 0, flagged(c, CRAMPED) ? 1 : 0);
   }
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;

@@ -1,15 +1,12 @@
 /** The actions of timers that fire (timers.ts lists them). */
 import { forget } from '../congestion/congestion';
-import { next } from '../memory/list';
 import { discardPreviousKey } from '../packet/key-update';
 import { onProbeTimeout } from '../paths/failover';
 import { onPathTimeout } from '../paths/validation';
 import { ACK_NOW, Connection, DRAINED, flagged, OPEN, RESTING, STARVED } from '../records/connection';
-import { ALL_LINK, has, Stream, WANTS_ROOM } from '../records/stream';
 import { onEarlyCopy } from '../recovery/early-copy';
 import { detectLost, onProbe } from '../recovery/loss';
-import { offerRoom } from '../streams/buffers';
-import { offerMessages, offerStreams } from '../streams/credit';
+import { offerMessages, offerRooms, offerStreams } from '../streams/credit';
 import { endClosing, timeOut } from './close';
 import { onKeepAlive } from './keep-alive';
 import { onStall } from './stall';
@@ -66,8 +63,5 @@ function retryStarved(c: Connection): void {
   c.flags &= ~STARVED;
   offerStreams(c);
   offerMessages(c);
-  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
-    const s = changetype<Stream>(item);
-    if (has(s, WANTS_ROOM)) offerRoom(c, s);
-  }
+  offerRooms(c);
 }

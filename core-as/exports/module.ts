@@ -10,7 +10,7 @@ import { windowsInit } from '../streams/window';
 export { limitStreamSegments } from '../memory/chunks';
 export { transferSize } from '../memory/layout';
 export { mostPeerMessages, mostPeerStreams } from '../streams/table';
-export { mostPeerData } from '../streams/window';
+export { mostFirstData } from '../streams/window';
 
 /** Incremented whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {

@@ -7,7 +7,7 @@
  * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to
  *   receive; data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
  * - messages, sent and received apart, never touched by byte streams;
- * - half of each of these (of received bytes, the last quarter) is for connections that hold little, so that data that
+ * - half of each of these (of received bytes, the last eighth) is for connections that hold little, so that data that
  *   one peer never finishes, reads or acknowledges cannot keep out the other peers; for bytes to send, "little" is a
  *   quarter of what is left;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
@@ -105,9 +105,27 @@ export function roomBehindGap(): bool {
   return load<u32>(used + (BYTES_IN << 2)) < limit - limit / 4;
 }
 
+/**
+ * Received bytes for which credit may still be given. Three sixteenths of the budget stay free: chunks that are filled
+ * in part, and bytes that are on their way, then leave the last eighth alone.
+ */
+export function roomForUnread(): u64 {
+  const limit = load<u32>(limits + (BYTES_IN << 2));
+  const most = limit - (limit / 16) * 3;
+  const count = load<u32>(used + (BYTES_IN << 2));
+  return count < most ? (<u64>(most - count)) << CHUNK_BITS : 0;
+}
+
 /** Returns whether half of `budget` is in use. */
 export function scarce(budget: u32): bool {
   return load<u32>(used + (budget << 2)) >= load<u32>(limits + (budget << 2)) / 2;
+}
+
+/** Bytes until half of `budget` is in use. */
+export function bytesUntilScarce(budget: u32): u64 {
+  const half = load<u32>(limits + (budget << 2)) / 2;
+  const count = load<u32>(used + (budget << 2));
+  return count < half ? (<u64>(half - count)) << CHUNK_BITS : 0;
 }
 
 /** Returns whether at most an eighth of `budget` is left. */

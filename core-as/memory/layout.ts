@@ -16,7 +16,7 @@ export const MESSAGE_LIMIT: u32 = 66_560;
 /** Packets per transmit call. */
 export const BATCH: u32 = 32;
 /** Bytes of one connection, without its replay window. */
-export const CONNECTION_SIZE: usize = 512;
+export const CONNECTION_SIZE: usize = 528;
 /** Bytes of one replay window (packet/replay-window.ts). */
 export const REPLAY_SIZE: usize = 1_024;
 /** Bytes of one stream record. */

@@ -1,5 +1,5 @@
 /**
- * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab
+ * One connection: fields and flags, no behaviour. At most 528 bytes of fields and keys in the connection slab
  * (memory/layout.ts); the replay window (1,024) lies in its own area.
  *
  * State that only a busy connection needs lies in chunks that an idle one does not own: the packets in flight
@@ -62,6 +62,10 @@ export const RESTED: u32 = 1 << 23;
 export const RESUMED: u32 = 1 << 24;
 /** Initiator: the peer has challenged the active path, not yet reported to the caller. */
 export const CHALLENGED: u32 = 1 << 25;
+/** Unread bytes leave so little memory that new streams of the peer get the least window (streams/window.ts). */
+export const CRAMPED: u32 = 1 << 26;
+/** A change of CRAMPED is not yet reported to the caller. */
+export const CRAMPED_NEWS: u32 = 1 << 27;
 /** We have sent an ACK since the peer's current key phase began: it may update again. */
 export const PHASE_REPORTED: u32 = 1 << 28;
 
@@ -131,9 +135,12 @@ export class Connection extends RecoveryState {
   flags: u32;
   random: u32;
   dataWindow: u32;
-  /** Bytes by which `dataWindow` grew; when it was last announced (records/ticks.ts), 0 = never. */
+  /** Bytes by which `dataWindow` grew; credit beyond it, for bytes that no application reads (streams/window.ts). */
   dataGrown: u32;
+  dataLent: u32;
+  /** When the window was last tuned (records/ticks.ts), 0 = never; low half of `dataConsumed` then. */
   dataTuned: u32;
+  dataTunedAt: u32;
   /** Bytes written to byte streams and not yet acknowledged. */
   buffered: u32;
   initialStreamWindow: u32;

@@ -83,6 +83,8 @@ export class Stream {
   peerStopCode: u64;
   /** Bytes that were retransmitted. */
   repeated: u64;
+  /** `sentHighest` when the peer last gave credit: what was sent since may lie unread (credit.ts). */
+  creditedAt: u64;
   connection: usize;
   /** Hash chain of the table; link of the free list. */
   tableNext: usize;

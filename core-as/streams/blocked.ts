@@ -1,7 +1,12 @@
-/** Streams with new bytes: one without credit from the peer is blocked, and announces that once (RFC 9000 §4.1). */
+/**
+ * Streams with new bytes, and the credit that the peer gives them: one without credit is blocked, and announces that
+ * once (RFC 9000 §4.1).
+ */
+import { MESSAGE_LIMIT } from '../memory/layout';
 import { push, remove as unlink } from '../memory/list';
 import { at, BYTES_LIST, CONTROL_LIST, Connection, MESSAGES_LIST } from '../records/connection';
 import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from '../records/stream';
+import { LEAST_WINDOW, RESERVE } from './window';
 
 /** Lists the stream among those with new bytes, if its window allows one. */
 export function queueNew(c: Connection, s: Stream): void {
@@ -22,6 +27,34 @@ export function isBlocked(c: Connection, s: Stream): bool {
   return true;
 }
 
+/** Bytes that byte streams may still send: they never use the last R of MAX_DATA. */
+export function byteCredit(c: Connection): u64 {
+  const used = c.dataSent + MESSAGE_LIMIT;
+  return c.dataSendLimit > used ? c.dataSendLimit - used : 0;
+}
+
+/**
+ * The part of that for `s`: the last bytes are for streams that move, up to LEAST_WINDOW after each credit of their
+ * own, and the very last for those that have got some. Streams that no application reads get no credit, so they cannot
+ * use up what others need (PROTOCOL.md §5.5).
+ */
+export function creditOf(c: Connection, s: Stream): u64 {
+  const all = byteCredit(c);
+  const common = beyond(all, RESERVE);
+  if (!isMoving(s)) return common;
+  return max(common, min(s.creditedAt > 0 ? all : beyond(all, LEAST_WINDOW), LEAST_WINDOW + s.creditedAt - s.sentHighest));
+}
+
+/** Returns whether the peer has given `s` credit of its own not long ago: it reads it, or the stream is new. */
+export function isMoving(s: Stream): bool {
+  return s.sentHighest - s.creditedAt < <u64>LEAST_WINDOW;
+}
+
+/** Returns whether the connection's credit, or that of bytes to repeat, lets `s` send. */
+export function hasCredit(c: Connection, s: Stream): bool {
+  return s.sendNext < s.sentHighest || creditOf(c, s) > 0;
+}
+
 /** Queues STREAM_DATA_BLOCKED. */
 export function announceBlocked(c: Connection, s: Stream): void {
   s.pending |= SEND_STREAM_DATA_BLOCKED;
@@ -33,4 +66,8 @@ export function unblock(c: Connection, s: Stream): void {
   s.flags &= ~BLOCKED;
   s.pending &= ~SEND_STREAM_DATA_BLOCKED;
   if (s.pending == 0) unlink(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+function beyond(credit: u64, reserved: u32): u64 {
+  return credit > <u64>reserved ? credit - reserved : 0;
 }

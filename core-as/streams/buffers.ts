@@ -27,7 +27,9 @@ import {
   sendMap,
   WANTS_ROOM,
 } from '../records/stream';
+import { byteCredit, creditOf, isMoving } from './blocked';
 import { raiseEvent } from './events';
+import { LEAST_WINDOW } from './window';
 
 /**
  * Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where
@@ -35,11 +37,15 @@ import { raiseEvent } from './events';
  */
 const LEAST_BUFFER: u32 = 65_536;
 const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
-/** Our constant: bytes accepted beyond the peer's credit, so that data is ready when more credit comes. */
+/**
+ * Our constants: bytes accepted beyond the peer's credit, of a stream and of a connection, so that data is ready when
+ * more credit comes.
+ */
 const AHEAD: u64 = 16_384;
+const ALL_AHEAD: u64 = 262_144;
 /**
  * Our constant: bytes that a stream may buffer whatever other streams of its connection hold, unless other connections
- * need the room.
+ * need the room; where there is much, one that the peer reads may buffer as much as it may send (LEAST_WINDOW).
  */
 const LEAST_ROOM: u32 = 4_096;
 /**
@@ -50,7 +56,7 @@ const WORTH_OFFERING: u32 = 131_072;
 /** Raises the event for a turned-away writer that would be served now. */
 export function offerRoom(c: Connection, s: Stream): void {
   if (!has(s, WANTS_ROOM)) return;
-  if (bufferedOf(s) > 0 && roomOf(c, s) < min(min(bufferLimit(c, s), connectionLimit()) / 4, WORTH_OFFERING)) return;
+  if (bufferedOf(s) > 0 && roomOf(c, s) < min(min(bufferLimit(c, s), connectionLimit(c)) / 4, WORTH_OFFERING)) return;
   s.flags &= ~WANTS_ROOM;
   raiseEvent(c, s, ON_WRITABLE);
 }
@@ -70,9 +76,10 @@ export function roomOf(c: Connection, s: Stream): u32 {
   const buffered = bufferedOf(s);
   const limit = bufferLimit(c, s);
   const own = limit > buffered ? limit - buffered : 0;
-  const all = connectionLimit();
+  const all = connectionLimit(c);
   const shared = all > c.buffered ? all - c.buffered : 0;
-  const least = LEAST_ROOM > buffered && mayHaveLeast(c, all) ? LEAST_ROOM - buffered : 0;
+  const most = s.creditedAt > 0 && isMoving(s) && !scarce(BYTES_OUT) ? LEAST_WINDOW : LEAST_ROOM;
+  const least = most > buffered && mayHaveLeast(c, all) ? most - buffered : 0;
   return min(own, max(shared, least));
 }
 
@@ -93,15 +100,21 @@ export function bufferedOf(s: Stream): u32 {
 /** Most bytes that may be buffered for the stream. */
 function bufferLimit(c: Connection, s: Stream): u32 {
   const path = min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
-  const credit = s.sendLimit - s.sendBase + AHEAD;
+  const credit = min(s.sendLimit - s.sendBase, s.sendNext - s.sendBase + creditOf(c, s)) + AHEAD;
   return <u32>min(<u64>path, credit);
 }
 
 /**
- * Most bytes that may be buffered for all byte streams of the connection: its share when room is scarce and there are
- * other connections.
+ * Most bytes that may be buffered for all byte streams of the connection: no more than are on their way or may go out
+ * soon, so that streams which no application reads do not use up the room of others; its share when room is scarce and
+ * there are other connections.
  */
-function connectionLimit(): u32 {
+function connectionLimit(c: Connection): u32 {
+  const useful = <u64>c.bytesInFlight + byteCredit(c) + ALL_AHEAD;
+  return <u32>min(useful, <u64>shareOfRoom());
+}
+
+function shareOfRoom(): u32 {
   const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
   if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return (budget / 4) * 3;
   return <u32>min(shareOfRest(BYTES_OUT, connectionCount), <u64>budget);

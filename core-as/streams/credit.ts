@@ -5,10 +5,12 @@
  * or overtaken announcement is never stale.
  *
  * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R
- * is left: a peer with a message of up to R bytes must never wait for credit that we hold back (PROTOCOL.md §5).
+ * is left: a peer with a message of up to R bytes must never wait for credit that we hold back (PROTOCOL.md §5). Bytes
+ * that no application reads raise MAX_DATA, too, as they arrive, as far as memory allows (window.ts).
  */
+import { BYTES_IN, scarce } from '../memory/chunks';
 import { MESSAGE_LIMIT } from '../memory/layout';
-import { push } from '../memory/list';
+import { next, push } from '../memory/list';
 import {
   at,
   CONTROL_LIST,
@@ -26,6 +28,7 @@ import {
 } from '../records/connection';
 import {
   ADAPTIVE,
+  ALL_LINK,
   address,
   BLOCKED,
   CONTROL_LINK,
@@ -38,33 +41,48 @@ import {
   SEND_STOP_SENDING,
   Stream,
   UNKNOWN,
+  WANTS_ROOM,
 } from '../records/stream';
-import { announceBlocked, queueNew, unblock } from './blocked';
+import { announceBlocked, byteCredit, queueNew, unblock } from './blocked';
 import { offerRoom } from './buffers';
-import { stepOf, windowOf } from './window';
+import { holdsLittle, LEAST_WINDOW, lend, noteCramped, stepOf, takeBack, windowOf } from './window';
 
 /** Smallest MAX_DATA window. */
 export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
 
+/** Updates the connection's credit after bytes have arrived, whether or not anyone reads them. */
+export function afterReceived(c: Connection): void {
+  const left = c.dataReceiveLimit - c.dataReceived;
+  if (left >= <u64>max(c.dataWindow / 2, 2 * MESSAGE_LIMIT)) return;
+  lend(c);
+  offer(c);
+  if (isShort(c) && scarce(BYTES_IN)) noteCramped(c, true);
+}
+
 /** Updates the connection's credit after bytes were consumed. */
 export function afterConsumed(c: Connection): void {
-  const limit = c.dataConsumed + c.dataWindow;
-  if (limit <= c.dataReceiveLimit) return;
-  const low = c.dataReceiveLimit - c.dataReceived < 2 * MESSAGE_LIMIT;
-  if (low || limit - c.dataReceiveLimit >= <u64>stepOf(c.dataWindow)) c.pending |= SEND_MAX_DATA;
+  takeBack(c);
+  if (isShort(c)) lend(c);
+  offer(c);
 }
 
 /** Updates the stream's credit after bytes of `s` were read. */
 export function afterRead(c: Connection, s: Stream): void {
   if (isMessage(s) || s.finalSize != UNKNOWN) return;
-  if (s.readBase + s.window - s.receiveLimit >= <u64>stepOf(s.window)) announce(c, s);
+  // Where the connection is short of credit, the peer sends on with what the stream has just got (PROTOCOL.md §5.5).
+  const step = isShort(c) ? min(stepOf(s.window), LEAST_WINDOW / 2) : stepOf(s.window);
+  if (s.readBase + s.window - s.receiveLimit >= <u64>step) announce(c, s);
 }
 
-/** Raises our window of `s` to at least `bytes`, as far as allowed (window.ts); from then on it grows automatically. */
+/**
+ * Raises our window of `s` to at least `bytes`, as far as allowed (window.ts); from then on it grows automatically.
+ * Where unread bytes fill their memory the window stays as it began, except for a connection that holds little of them.
+ */
 export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
   if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
   s.flags |= ADAPTIVE;
-  s.window = max(s.window, windowOf(c, bytes));
+  if (scarce(BYTES_IN) && !holdsLittle(c, BYTES_IN)) noteCramped(c, true);
+  else s.window = max(s.window, windowOf(c, bytes));
   if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
 }
 
@@ -114,14 +132,17 @@ export function noteOutOfCredit(c: Connection): bool {
 
 export function onMaxData(c: Connection, limit: u64): void {
   if (limit <= c.dataSendLimit) return;
+  const wasShort = byteCredit(c) < <u64>MESSAGE_LIMIT;
   c.dataSendLimit = limit;
   c.flags &= ~OUT_OF_CREDIT;
   c.pending &= ~SEND_DATA_BLOCKED;
+  if (wasShort) offerRooms(c);
 }
 
 export function onMaxStreamData(c: Connection, s: Stream, limit: u64): void {
   if (limit <= s.sendLimit) return;
   s.sendLimit = limit;
+  s.creditedAt = s.sentHighest;
   unblock(c, s);
   queueNew(c, s);
   offerRoom(c, s);
@@ -155,10 +176,24 @@ export function offerMessages(c: Connection): void {
   c.events |= ON_MESSAGES;
 }
 
-/** Bytes that byte streams may still send: they never use the last R of MAX_DATA. */
-export function byteCredit(c: Connection): u64 {
-  const used = c.dataSent + MESSAGE_LIMIT;
-  return c.dataSendLimit > used ? c.dataSendLimit - used : 0;
+/** Lets turned-away writers try again. */
+export function offerRooms(c: Connection): void {
+  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
+    const s = changetype<Stream>(item);
+    if (has(s, WANTS_ROOM)) offerRoom(c, s);
+  }
+}
+
+/** Announces more credit of the connection if it is worth a frame. */
+function offer(c: Connection): void {
+  const limit = c.dataConsumed + c.dataWindow + c.dataLent;
+  if (limit <= c.dataReceiveLimit) return;
+  if (isShort(c) || limit - c.dataReceiveLimit >= <u64>stepOf(c.dataWindow)) c.pending |= SEND_MAX_DATA;
+}
+
+/** Returns whether the peer has credit left for less than two messages. */
+function isShort(c: Connection): bool {
+  return c.dataReceiveLimit - c.dataReceived < 2 * MESSAGE_LIMIT;
 }
 
 function announce(c: Connection, s: Stream): void {

@@ -8,8 +8,7 @@
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from '../codes.generated';
 import { MAX_VARINT } from '../frames/varint';
 import { addressOf, copyIn, copyOut, releaseBelow, releaseRest } from '../memory/chunk-map';
-import { BYTES_IN, CHUNK, CHUNK_BITS, fairShare, MESSAGES_IN, roomBehindGap, scarce } from '../memory/chunks';
-import { connectionCount } from '../memory/layout';
+import { BYTES_IN, CHUNK, MESSAGES_IN, nearlyUsedUp, roomBehindGap, scarce } from '../memory/chunks';
 import { endFrom, insert, remove } from '../memory/range-set';
 import { Connection } from '../records/connection';
 import { connectionsOpen } from '../records/slab';
@@ -31,9 +30,10 @@ import {
   UNKNOWN,
 } from '../records/stream';
 import { receiveBudget, releaseReceiveBuffers } from './buffers';
-import { afterConsumed, afterRead, requestStop } from './credit';
+import { afterConsumed, afterRead, afterReceived, requestStop } from './credit';
 import { raiseEvent } from './events';
 import { maybeFree } from './lifecycle';
+import { holdsLittle } from './window';
 
 /** Result of `read`: the end was reached. */
 export const AT_END: u32 = 0xffff_ffff;
@@ -158,18 +158,10 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
 function hasRoom(c: Connection, s: Stream, start: u64): bool {
   if (isMessage(s)) return !scarce(MESSAGES_IN) || holdsLittle(c, MESSAGES_IN);
   if (roomBehindGap()) return true;
-  // The last quarter is for bytes that reading applications wait for, so that gaps close and the room behind them is
-  // freed; of unread bytes it is for connections that hold little, if there are others.
-  return start == s.contiguous && (s.contiguous == s.readBase || connectionsOpen == 1 || holdsLittle(c, BYTES_IN));
-}
-
-/**
- * Returns whether the peer holds less than its share of the reserved half of `budget`, each open message counted as a
- * chunk.
- */
-function holdsLittle(c: Connection, budget: u32): bool {
-  const open = (<u64>(c.peerMessages - c.finishedPeerMessages)) << CHUNK_BITS;
-  return c.dataReceived - c.dataConsumed + open < fairShare(budget, connectionCount);
+  // The last quarter is for bytes that close gaps, so that the room behind them is freed. The last eighth is for those
+  // that reading applications wait for and, if there are other connections, for those that hold little.
+  if (start != s.contiguous) return false;
+  return !nearlyUsedUp(BYTES_IN) || s.contiguous == s.readBase || connectionsOpen == 1 || holdsLittle(c, BYTES_IN);
 }
 
 function closeGaps(s: Stream, to: u64): void {
@@ -192,6 +184,7 @@ function reachTo(c: Connection, s: Stream, end: u64): void {
   if (end <= s.highest) return;
   c.dataReceived += end - s.highest;
   s.highest = end;
+  afterReceived(c);
 }
 
 function discard(c: Connection, s: Stream): void {

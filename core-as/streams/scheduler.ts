@@ -5,7 +5,8 @@
  *
  * While byte streams have something to send, they come first in one packet of four. A message starts only when its
  * whole size fits into the rest of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So
- * neither can stall the other.
+ * neither can stall the other. Of what is left to byte streams the last bytes are for those that move (blocked.ts), so
+ * that streams which no application reads cannot stall them.
  *
  * Turns are a deficit round robin that serves before it charges: at the start of its turn a stream gets a share of
  * bytes in proportion to its weight (one packet at the default weight), keeps its turn while any of that is left, and
@@ -38,9 +39,9 @@ import {
   Stream,
   sendMap,
 } from '../records/stream';
-import { isBlocked } from './blocked';
-import { byteCredit } from './credit';
+import { byteCredit, creditOf, hasCredit, isBlocked } from './blocked';
 import { endAlone } from './send';
+import { RESERVE } from './window';
 
 /** One packet in this many belongs to byte streams first. */
 const SHARE: u8 = 4;
@@ -66,7 +67,7 @@ export function fillStreams(c: Connection, to: usize, limit: usize): usize {
 export function hasStreamData(c: Connection): bool {
   if (c.lostHead) return true;
   if (c.messagesHead && mayStart(c, changetype<Stream>(c.messagesHead))) return true;
-  return c.bytesHead != 0 && byteCredit(c) > 0;
+  return c.bytesHead != 0 && bringForward(c);
 }
 
 function fillLost(c: Connection, to: usize, limit: usize): usize {
@@ -101,11 +102,10 @@ function fillMessages(c: Connection, to: usize, limit: usize): usize {
 function fillBytes(c: Connection, to: usize, limit: usize): usize {
   const list = at(c) + BYTES_LIST;
   while (head(list) && canStage()) {
-    const credit = byteCredit(c);
-    if (credit == 0) break;
-    const s = inTurn(c);
+    if (!bringForward(c)) break;
+    const s = byteCredit(c) > <u64>RESERVE ? inTurn(c) : changetype<Stream>(head(list));
     const before = s.sentHighest;
-    const end = writeNew(c, s, to, limit, credit);
+    const end = writeNew(c, s, to, limit, creditOf(c, s));
     if (end == to) break;
     c.dataSent += s.sentHighest - before;
     s.share -= <i32>outWritten;
@@ -117,6 +117,21 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
     to = end;
   }
   return to;
+}
+
+/**
+ * Moves a byte stream that has credit to the head of the list, which is not empty; false when none has. Only the last
+ * bytes of the connection's credit are not for all.
+ */
+function bringForward(c: Connection): bool {
+  if (byteCredit(c) > <u64>RESERVE) return true;
+  const list = at(c) + BYTES_LIST;
+  const first = head(list);
+  do {
+    if (hasCredit(c, changetype<Stream>(head(list)))) return true;
+    rotate(list, SEND_LINK);
+  } while (head(list) != first);
+  return false;
 }
 
 /** Returns the byte stream whose turn it is, moved to the head of the list; there must be one. */

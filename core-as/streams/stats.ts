@@ -43,7 +43,7 @@ export function connectionFigures(c: Connection): void {
   put(4, <f64>left(c.dataSendLimit, c.dataSent));
   put(5, <f64>(c.dataReceived - missing));
   put(6, <f64>left(c.dataReceived - missing, c.dataConsumed));
-  put(7, c.dataWindow);
+  put(7, c.dataWindow + c.dataLent);
   put(8, streams);
   put(9, messages);
 }

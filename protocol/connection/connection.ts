@@ -374,6 +374,7 @@ export class Connection extends Traffic {
     else if (kind === EventKind.PATH_CHALLENGED) this.#emit({ kind: 'challenged' });
     else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
     else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
+    else if (kind === EventKind.CRAMPED) this.#emit({ kind: 'cramped', cramped: value === 1 });
     else if (kind === EventKind.RESTED) this.#beginRest(new LocalError('TIMEOUT', SILENT));
     else if (kind === EventKind.RESUMED) this.#resumed();
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);

@@ -52,6 +52,11 @@ export type ConnectionEvent =
   | { readonly kind: 'stopped'; readonly id: number; readonly code: number }
   /** openStream has room again. */
   | { readonly kind: 'streams-available' }
+  /**
+   * Bytes that no application reads leave so little memory that the peer's further streams get the least window; false:
+   * that is over.
+   */
+  | { readonly kind: 'cramped'; readonly cramped: boolean }
   | { readonly kind: 'datagram'; readonly data: Uint8Array }
   /** At least two consecutive ack-eliciting packets were not acknowledged: the active path may be dead. */
   | { readonly kind: 'suspected' }

@@ -45,7 +45,7 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   const { core, parameters } = config;
   return {
     ...parameters,
-    initialMaxData: Math.min(parameters.initialMaxData, core.mostPeerData),
+    initialMaxData: Math.min(parameters.initialMaxData, core.mostFirstData),
     maxStreams: acceptStreams ? Math.min(parameters.maxStreams, mostStreams(core)) : 0,
     maxMessages: Math.min(parameters.maxMessages, core.mostPeerMessages),
   };

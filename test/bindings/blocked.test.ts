@@ -3,7 +3,7 @@
  * limit.
  */
 import { expect, it } from 'vitest';
-import { MESSAGE_LIMIT } from '../../bindings/index.ts';
+import { Core, MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { reveal } from './forge.ts';
 import { Pair } from './pair.ts';
 
@@ -34,7 +34,9 @@ function blockedFrames(packet: Uint8Array): number[][] {
 
 /** A pair in which no application reads, the initiator's blocked frames, and the number of such packets to drop. */
 function watched() {
-  const pair = new Pair({ parameters: { initialMaxStreamData: STREAM_LIMIT, initialMaxData: DATA_LIMIT } });
+  // Its windows stay as announced, whatever no application reads.
+  const core = Core.create({ memory: 8 << 20, connectionWindow: 0 });
+  const pair = new Pair({ core, parameters: { initialMaxStreamData: STREAM_LIMIT, initialMaxData: DATA_LIMIT } });
   const reported: number[][] = [];
   const state = { drop: 0 };
   pair.intercept = (datagram, from) => {

@@ -98,7 +98,8 @@ describe('byte streams', () => {
   });
 
   test('a stopped peer answers with a reset and its credit comes back', () => {
-    const pair = new Pair({ parameters: { initialMaxData: 2 * MESSAGE_LIMIT } });
+    const core = Core.create({ memory: 8 << 20, connectionWindow: 0 });
+    const pair = new Pair({ core, parameters: { initialMaxData: 2 * MESSAGE_LIMIT } });
     const { initiator, responder } = pair;
     for (let round = 0; round < 10; round++) {
       const id = initiator.connection.openStream();

@@ -58,7 +58,9 @@ describe('a window', () => {
     expect(((flow.received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 85);
     const { receiveWindow, stream } = reading(flow);
     expect(stream?.receiveWindow).toBeGreaterThan(share * 3.7 * MB);
-    expect(receiveWindow).toBeGreaterThanOrEqual(1.49 * (stream?.receiveWindow ?? 0));
+    // room for another stream and for messages, and never all that memory holds
+    expect(receiveWindow).toBeGreaterThanOrEqual(0.25 * MB + (stream?.receiveWindow ?? 0));
+    expect(receiveWindow).toBeLessThan(5.5 * MB);
   }
 
   it('does not limit a stream on 10 Mbit/s and 300 ms', { tags: ['slow'] }, () => isNoLimit('bbr', 0.1));

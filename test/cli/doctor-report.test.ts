@@ -86,3 +86,12 @@ test('another key on the local network is a stranger’s, or the device was set 
   const advice = channelAdvice('local', { code: 'FINGERPRINT_MISMATCH', error, waited: false });
   expect(advice).toMatch(/^a device with these ids and another key answers there: a stranger/);
 });
+
+test('a device that has little memory for streams is said to', () => {
+  const keepAlive: KeepAliveReport = { state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null };
+  const connected = { over: 'relay', way: '', paths: [], pairs: [], remoteNat: null, whyNotDirect: null, nextAttempt: null, keepAlive, udpServices: [] };
+  const lines = (cramped: boolean) =>
+    linesOf({ device: 'pr-1.de-1', interfaces: [], station: null, localNat: null, connected: { ...connected, cramped }, channels: null });
+  expect(lines(true).find((line) => line.startsWith('streams'))).toMatch(/the device has little memory for them/);
+  expect(lines(false).some((line) => line.startsWith('streams'))).toBe(false);
+});

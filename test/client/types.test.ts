@@ -35,7 +35,7 @@ describe('the type', () => {
 
   test('ConnectionEvent', () => {
     expectTypeOf<ConnectionEvent>().toEqualTypeOf<
-      'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED'
+      'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED' | 'CRAMPED' | 'RELIEVED'
     >();
   });
 

@@ -47,7 +47,7 @@ describe('the type', () => {
   });
 
   test('ConnectionEvent', () => {
-    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED'>();
+    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'CRAMPED' | 'RELIEVED'>();
   });
 
   test('CoapMethod', () => {

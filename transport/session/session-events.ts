@@ -22,6 +22,11 @@ export interface SessionEvents {
   challenged: undefined;
   /** Nothing has come back on the path in use for two probe timeouts or more, here or on a route over this session. */
   suspected: undefined;
+  /**
+   * Bytes that no application reads here leave so little memory that the peer's further streams get the least window;
+   * false: that is over.
+   */
+  cramped: boolean;
   /** This host is in another network. */
   network: undefined;
   /**

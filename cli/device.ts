@@ -194,6 +194,9 @@ function configure(device: Device, services: Services, options: DeviceCommandOpt
     device.enableMdns();
     device.mdnsAddSubtype(MDNS_SUBTYPE);
   }
+  const { tunnelConnections: all, tunnelConnectionsPerClient: each } = options;
+  if (all !== undefined) device.limitTunnelConnections(all);
+  if (each !== undefined) device.limitTunnelConnectionsPerClient(each);
   for (const service of services.tcpTunnels) device.addTcpTunnelService(service);
   for (const service of services.udpTunnels) device.addUdpTunnelService(service);
 }
@@ -215,7 +218,11 @@ function warnOfUnused(output: Output, options: DeviceCommandOptions): void {
   const { config, tunnel, udpTunnel, localPort, p2pPort, linkMtu, mdns, keepAliveProfile: profile } = options;
   const services = { '--config': config, '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0] };
   const network = { '--local-port': localPort, '--p2p-port': p2pPort, '--link-mtu': linkMtu, '--no-mdns': mdns ? undefined : true };
-  const given = { ...services, ...network, '--keep-alive-profile': profile };
+  const limits = {
+    '--tunnel-connections': options.tunnelConnections,
+    '--tunnel-connections-per-client': options.tunnelConnectionsPerClient,
+  };
+  const given = { ...services, ...network, ...limits, '--keep-alive-profile': profile };
   const unused = Object.entries({ ...given, ...givenRendezvous(options) }).flatMap(([option, value]) =>
     value === undefined ? [] : [option],
   );

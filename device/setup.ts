@@ -241,6 +241,23 @@ export abstract class DeviceSetup {
   }
 
   /**
+   * Limits concurrent connections to all tunnel services, TCP and UDP, default 768; further ones are refused. Each
+   * takes a file descriptor.
+   * @throws LocalError INVALID_ARGUMENT
+   */
+  limitTunnelConnections(limit: number): void {
+    this.#parts.tunnels.concurrency.capacity = settings.checkLimit('tunnel connections', limit);
+  }
+
+  /**
+   * Limits those of one client, by its key; default: it gets another one while as many are free as it holds.
+   * @throws LocalError INVALID_ARGUMENT
+   */
+  limitTunnelConnectionsPerClient(limit: number): void {
+    this.#parts.tunnels.concurrency.perClient = settings.checkLimit('tunnel connections', limit);
+  }
+
+  /**
    * Limits concurrent tunnel connections to all services of a type; further ones are refused.
    * @throws LocalError INVALID_ARGUMENT
    */

@@ -9,6 +9,7 @@ import {
   fingerprintOrNone,
   hostPort,
   id,
+  integer,
   keepAliveProfile,
   LINK_MTU_HELP,
   linkMtu,
@@ -34,6 +35,8 @@ export interface DeviceCommandOptions extends RendezvousFlags, IdentityOptions {
   allow: string[];
   tunnel: TcpTunnelService[];
   udpTunnel: UdpTunnelService[];
+  tunnelConnections?: number;
+  tunnelConnectionsPerClient?: number;
   localPort?: number;
   p2pPort?: number;
   linkMtu?: number;
@@ -110,6 +113,17 @@ export function withDeviceOptions(command: Command): Command {
         .default([], 'none'),
     )
     .addOption(
+      new Option(
+        '--tunnel-connections <n>',
+        'concurrent connections to all services, each with a file descriptor (default: 768)',
+      ).argParser(tunnelConnections),
+    )
+    .addOption(
+      new Option('--tunnel-connections-per-client <n>', 'the same of one client (default: as many as are free)').argParser(
+        tunnelConnections,
+      ),
+    )
+    .addOption(
       new Option('--local-port <port>', `UDP port for direct clients, 0 for a free one (default: ${DEFAULT_LOCAL_PORT})`).argParser(
         listenPort,
       ),
@@ -126,6 +140,10 @@ export function withDeviceOptions(command: Command): Command {
     .option('--init', 'create key and users, print how to register and pair the device, and end')
     .option('--json', 'print events as JSON lines');
   return withRendezvous(command);
+}
+
+function tunnelConnections(text: string): number {
+  return integer(text, 0, 100_000, 'a number of connections is from 0 to 100000');
 }
 
 function tunnel(example: string): (text: string) => TcpTunnelService {

@@ -3,14 +3,18 @@
  * process often has 1,024. Without free descriptors the device could save nothing, and its owner could not even delete
  * the user whose tunnels they are.
  *
- * A client gets another connection only while it holds no more than are free, so that one client cannot take all.
- * Clients are counted by key, over all their connections.
+ * Unless the application limits each client, a client gets another connection only while at least as many are free as
+ * it holds, so that one client cannot take all. Clients are counted by key, over all their connections.
  */
 
-/** All connections to services, TCP and UDP. */
-const CAPACITY = 512;
+/** Our constant: all connections to services, TCP and UDP. A quarter of 1,024 descriptors is left for all else. */
+const CAPACITY = 768;
 
 export class TunnelConcurrencyLimit {
+  /** Connections in all. */
+  capacity = CAPACITY;
+  /** Connections of one client; null: as many as are free. */
+  perClient: number | null = null;
   readonly #held = new Map<string, number>();
   #size = 0;
 
@@ -20,7 +24,8 @@ export class TunnelConcurrencyLimit {
    */
   acquire(key: string): (() => void) | null {
     const held = this.#held.get(key) ?? 0;
-    if (this.#size + Math.max(1, held) > CAPACITY) return null;
+    const isFull = this.perClient === null ? this.#size + held > this.capacity : held >= this.perClient;
+    if (isFull || this.#size >= this.capacity) return null;
     this.#held.set(key, held + 1);
     this.#size++;
     let isHeld = true;

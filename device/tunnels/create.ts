@@ -15,6 +15,7 @@ export type TunnelParts = Pick<TunnelsOptions<TcpTunnelService>, 'authorization'
 export interface DeviceTunnels {
   readonly tcp: Tunnels<TcpTunnelService>;
   readonly udp: UdpTunnels;
+  readonly concurrency: TunnelConcurrencyLimit;
 }
 
 /** Creates both kinds, without services, and registers their resources. @param onLoss as in UdpTunnels */
@@ -27,5 +28,6 @@ export function createTunnels(environment: Environment, parts: TunnelParts, onLo
   return {
     tcp: new Tunnels({ ...shared, kind: 'TCP', connect: connectTcp, extra: {} }),
     udp: new UdpTunnels(environment, shared, onLoss),
+    concurrency: shared.concurrency,
   };
 }

@@ -31,6 +31,8 @@ export interface TunnelService {
   /** A numeric address, or a name, which is resolved once: clients then see and reach its addresses. */
   readonly host: string;
   readonly port: number;
+  /** Most concurrent connections to it, over all clients; default: no limit but those of the device. */
+  readonly maxConnections?: number;
   /** Further information for clients. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -95,6 +97,8 @@ interface Registered<S> {
   metadata: Readonly<Record<string, string>>;
   readonly listener: StreamListener;
   readonly connections: Set<TunnelConnection>;
+  /** Connections that are open or being made. */
+  held: number;
 }
 
 // The id is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
@@ -126,13 +130,13 @@ export class Tunnels<S extends TunnelService> {
 
   /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
   add(service: S): void {
-    const kinds = { id: ID, type: TYPE, host: nonEmptyText, port: whole(1, 0xffff), metadata: textMap, ...this.#options.extra };
+    const kinds = { id: ID, type: TYPE, host: nonEmptyText, port: whole(1, 0xffff), maxConnections: whole(0), metadata: textMap, ...this.#options.extra };
     checkOptions('a tunnel service', service, kinds as Record<keyof S, Kind>, ['id', 'type', 'host', 'port']);
     if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is already a tunnel service ${JSON.stringify(service.id)}`);
     const addresses = new PinnedAddresses(service.host, this.#options.resolve);
     const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
     const metadata = { ...service.metadata };
-    this.#services.set(service.id, { service: { ...service }, addresses, metadata, listener, connections: new Set() });
+    this.#services.set(service.id, { service: { ...service }, addresses, metadata, listener, connections: new Set(), held: 0 });
   }
 
   /** Replaces the metadata that clients see. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
@@ -199,8 +203,8 @@ export class Tunnels<S extends TunnelService> {
     const grant = await this.#options.authorization.grant(stream.connection, `${this.#action}:Connect`, attributes, () => revoked.abort());
     if (grant === null) return stream.refuse(StreamCode.FORBIDDEN);
     try {
-      const leave = this.#enter(service.type, stream.connection);
-      if (leave === null) return stream.refuse(StreamCode.STREAM_LIMIT);
+      const leave = this.#enter(registered, stream.connection);
+      if (leave === null) return stream.refuse(StreamCode.TUNNEL_LIMIT);
       try {
         const connection = await this.#options.connect(service, addresses, stream.connection);
         await this.#join(registered, connection, stream, revoked.signal);
@@ -249,15 +253,19 @@ export class Tunnels<S extends TunnelService> {
   }
 
   /** Takes a slot for one more connection. @returns the function that releases it; null when there is none */
-  #enter(type: string, client: DeviceConnection): (() => void) | null {
+  #enter(registered: Registered<S>, client: DeviceConnection): (() => void) | null {
+    const { type, maxConnections = Number.POSITIVE_INFINITY } = registered.service;
     const open = this.#open.get(type) ?? 0;
     const openOf = this.#openOf.get(client) ?? 0;
     if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY) || openOf >= this.limitPerClient) return null;
+    if (registered.held >= maxConnections) return null;
     const release = this.#options.concurrency.acquire(client.clientFingerprint);
     if (release === null) return null;
     this.#open.set(type, open + 1);
     this.#openOf.set(client, openOf + 1);
+    registered.held++;
     return () => {
+      registered.held--;
       release();
       this.#open.set(type, (this.#open.get(type) ?? 1) - 1);
       this.#openOf.set(client, (this.#openOf.get(client) ?? 1) - 1);

@@ -72,6 +72,8 @@ export const StreamCode = {
   SERVICE_REFUSED: 0x2008,
   /** The service behind the stream, or its host, does not answer. */
   SERVICE_UNREACHABLE: 0x2009,
+  /** A limit on connections to services is reached: of the service, its type, the client, or in all. */
+  TUNNEL_LIMIT: 0x200a,
 } as const;
 
 interface CodeMeaning {
@@ -102,6 +104,10 @@ const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
   [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the peer does not allow this stream' }],
   [StreamCode.SERVICE_REFUSED, { error: 'STOPPED', text: 'the service refuses connections (ECONNREFUSED)' }],
   [StreamCode.SERVICE_UNREACHABLE, { error: 'STOPPED', text: 'the service does not answer' }],
+  [
+    StreamCode.TUNNEL_LIMIT,
+    { error: 'STOPPED', text: 'the device has reached its limit of tunnel connections: close some, or raise it there' },
+  ],
 ]);
 
 /**

@@ -250,6 +250,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ],
     ['a configuration that is a directory', 'device --data {dir}/d4 --config {dir}', /--config: cannot read .*: it is a directory/],
     ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],
+    ['a bad limit of tunnel connections', 'device --data {dir}/d7 --tunnel-connections -1', /from 0 to 100000/],
   ])('%s', async (_, line, message) => {
     const { code, stderr } = await run(line);
     expect(stderr).toMatch(message);

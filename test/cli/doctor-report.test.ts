@@ -52,6 +52,7 @@ test('UDP services of which the device has lost datagrams are named, others are 
       whyNotDirect: null,
       nextAttempt: null,
       keepAlive: { state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null },
+      cramped: false,
       udpServices: [
         { id: 'names', lost: 0 },
         { id: 'game', lost: 7 },
@@ -89,7 +90,17 @@ test('another key on the local network is a stranger’s, or the device was set 
 
 test('a device that has little memory for streams is said to', () => {
   const keepAlive: KeepAliveReport = { state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null };
-  const connected = { over: 'relay', way: '', paths: [], pairs: [], remoteNat: null, whyNotDirect: null, nextAttempt: null, keepAlive, udpServices: [] };
+  const connected = {
+    over: 'relay',
+    way: '',
+    paths: [],
+    pairs: [],
+    remoteNat: null,
+    whyNotDirect: null,
+    nextAttempt: null,
+    keepAlive,
+    udpServices: [],
+  };
   const lines = (cramped: boolean) =>
     linesOf({ device: 'pr-1.de-1', interfaces: [], station: null, localNat: null, connected: { ...connected, cramped }, channels: null });
   expect(lines(true).find((line) => line.startsWith('streams'))).toMatch(/the device has little memory for them/);

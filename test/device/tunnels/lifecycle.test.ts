@@ -6,7 +6,7 @@ import { Connections, type DeviceConnection } from '../../../device/connections.
 import { StreamListeners } from '../../../device/streams.ts';
 import { TunnelConcurrencyLimit } from '../../../device/tunnels/concurrency-limit.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
-import { LocalError, StreamCode } from '../../../protocol/errors/index.ts';
+import { LocalError, StreamCode, streamError } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
 import { Emitter } from '../../../transport/emitter.ts';
 import { silentLog } from '../../../transport/environment.ts';
@@ -22,6 +22,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 let made: { aborts: number; end: () => void }[];
 let streams: StreamListeners;
 let tunnels: Tunnels<TcpTunnelService>;
+let concurrency: TunnelConcurrencyLimit;
 let authorization: Authorization;
 
 beforeEach(() => {
@@ -31,7 +32,7 @@ beforeEach(() => {
   authorization = new Authorization({ clock, log: silentLog }, () => {});
   const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock, authorization);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
-  const concurrency = new TunnelConcurrencyLimit();
+  concurrency = new TunnelConcurrencyLimit();
   tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, concurrency, connect: async () => tcp(), resolve, extra: {} });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
 });
@@ -66,7 +67,7 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
  * @param gaveUp the client aborts it before it is accepted
  * @returns its outcome: undefined while undecided, 0 accepted, else the code of the refusal
  */
-function arrive(connection: DeviceConnection, gaveUp = false): () => number | undefined {
+function arrive(connection: DeviceConnection, gaveUp = false, port = PORT): () => number | undefined {
   let fate: number | undefined;
   const accept = (): SessionStream => {
     if (gaveUp) throw new LocalError('STOPPED', 'the other end gave the stream up');
@@ -76,7 +77,7 @@ function arrive(connection: DeviceConnection, gaveUp = false): () => number | un
   const refuse = (code: number): void => {
     fate = code;
   };
-  streams.arrived(new IncomingStream(PORT, { accept, refuse }), connection);
+  streams.arrived(new IncomingStream(port, { accept, refuse }), connection);
   return () => fate;
 }
 
@@ -111,7 +112,7 @@ test('a tunnel connection that waits for permission takes no slot from one that 
   const friend = arrive(client().connection);
   const second = arrive(client().connection);
   await settled();
-  expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.STREAM_LIMIT]);
+  expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.TUNNEL_LIMIT]);
 });
 
 test('a tunnel connection whose client gave up during setup is closed, and holds nothing', async () => {
@@ -128,7 +129,7 @@ test('a tunnel connection whose client gave up during setup is closed, and holds
   expect(made.map(({ aborts }) => aborts)).toEqual(Array(8).fill(1));
 });
 
-test('one client cannot take all slots: a device has 512, and one key gets no more than remain free', async () => {
+test('one client cannot take all slots: a device has 768, and one key gets no more than remain free', async () => {
   authorization.listen(() => true);
   const fates = (connection: DeviceConnection, count: number) => Array.from({ length: count }, () => arrive(connection));
   const accepted = async (arrived: (() => number | undefined)[]): Promise<number> => {
@@ -137,14 +138,36 @@ test('one client cannot take all slots: a device has 512, and one key gets no mo
   };
   // Two connections with one key count as one client.
   const [first, again] = [client('greedy').connection, client('greedy').connection];
-  expect(await accepted([...fates(first, 200), ...fates(again, 200)])).toBe(257);
+  expect(await accepted([...fates(first, 300), ...fates(again, 300)])).toBe(385);
   expect(await accepted(fates(client('owner').connection, 10))).toBe(10);
   const late = arrive(again);
   await settled();
-  expect(late()).toBe(StreamCode.STREAM_LIMIT);
+  expect(late()).toBe(StreamCode.TUNNEL_LIMIT);
   for (const { end } of made) end();
   await settled();
   expect(await accepted(fates(first, 10))).toBe(10);
+});
+
+test.each<[string, () => void, number]>([
+  ['in all', () => Object.assign(concurrency, { capacity: 20 }), 11],
+  ['of one client', () => Object.assign(concurrency, { perClient: 30 }), 30],
+  ['of one client, above all', () => Object.assign(concurrency, { capacity: 20, perClient: 30 }), 20],
+  ['of a service', () => tunnels.add({ id: 'two', type: 'http', host: '127.0.0.1', port: 80, maxConnections: 7 }), 7],
+])('a limit %s is kept, its refusal says so, and what ends leaves at once', async (name, limit, count) => {
+  authorization.listen(() => true);
+  limit();
+  const port = name === 'of a service' ? PORT + 1 : PORT;
+  const { connection } = client();
+  const fates = Array.from({ length: 40 }, () => arrive(connection, false, port));
+  await settled();
+  expect(fates.filter((fate) => fate() === 0)).toHaveLength(count);
+  expect(fates.slice(count).map((fate) => fate())).toEqual(new Array(40 - count).fill(StreamCode.TUNNEL_LIMIT));
+  expect(streamError(StreamCode.TUNNEL_LIMIT).message).toMatch(/limit of tunnel connections/);
+  made[0]!.end();
+  await settled();
+  const next = arrive(connection, false, port);
+  await settled();
+  expect(next()).toBe(0);
 });
 
 test('a tunnel connection that is no longer allowed ends, and the others continue', async () => {

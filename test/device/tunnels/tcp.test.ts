@@ -368,6 +368,15 @@ describe('a tunnel refuses', () => {
     first.end();
   });
 
+  test.each<[string, () => void]>([
+    ['all', () => device.limitTunnelConnections(0)],
+    ['each client', () => device.limitTunnelConnectionsPerClient(0)],
+  ])('every connection where the limit for %s is none', { tags: ['slow'] }, async (_name, limit) => {
+    limit();
+    expect(await broken(await dial((await open()).getLocalPort()))).toBe('ECONNRESET');
+    expect(accepted).toEqual([]);
+  });
+
   test('all connections of a service that was removed', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());

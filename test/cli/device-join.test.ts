@@ -98,6 +98,22 @@ test('a board joins, attaches, and forgets the join string', { tags: ['slow'] },
   expect(await readFile(join(directory, 'state.json'), 'utf8')).not.toContain('svc://');
 });
 
+test('each choice is passed on to the base station, and kept for later starts', async () => {
+  const data = await DeviceData.open(directory);
+  const options = { deviceId: 'de-9', server: 'https://other:4433', rootCerts: 'PEM', serverWebsocket: 'wss://other/ws' };
+  const { serverFingerprint: _, ...unpinned } = parseJoin(await invited({ server: 'other:4433' })).join;
+  const given = parseJoin(encodeJoinString(unpinned));
+  const asked: unknown[] = [];
+  const joinStation: typeof joinBaseStation = async ({ deviceId, serverUrl, rootCerts, serverWebSocketUrl }) => {
+    asked.push({ deviceId, serverUrl, rootCerts, serverWebSocketUrl });
+    return { productId: 'pr-1', deviceId: 'de-9', serverUrl: 'https://other:4433', serverFingerprint: 'ab'.repeat(32) };
+  };
+  const signal = new AbortController().signal;
+  await joinFirst({ device: new Device(), data, environment: board, output: output(), signal, joinStation }, given, options);
+  expect(asked).toEqual([{ deviceId: 'de-9', serverUrl: 'https://other:4433', rootCerts: 'PEM', serverWebSocketUrl: 'wss://other/ws' }]);
+  expect(data.state).toMatchObject({ ServerRootCerts: 'PEM', ServerWebSocketUrl: 'wss://other/ws' });
+});
+
 describe('killed', () => {
   type Step = 'key' | 'string' | 'answer' | 'state';
   /** Leaves behind what a process that is killed after a step leaves. */

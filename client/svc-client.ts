@@ -182,8 +182,9 @@ export class SvcClient {
 
   async #stop(): Promise<void> {
     await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
-    for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
+    await host?.leave();
+    for (const connector of this.#connectors.values()) void connector.close();
     this.#roaming?.close();
     const unmapped = this.#directPaths?.close();
     // Closing the host also ends the pending work of the connectors.

@@ -217,7 +217,7 @@ export class DeviceRuntime {
     this.#options.onClose();
     this.#roaming?.close();
     const unmapped = this.#rendezvous?.close();
-    await this.announcer.close();
+    await Promise.all([this.announcer.close(), this.#host?.leave()]);
     await this.#attacher?.stop();
     await Promise.all([this.#host?.close(), unmapped]);
     this.#options.onEvent('CLOSED', null);

@@ -118,7 +118,8 @@ export class Driver<Event> {
   #cancelTimer: Cancel | undefined;
   #state: 'open' | 'closing' | 'closed' = 'open';
   #closing: Promise<void> | undefined;
-  #finish: (() => void) | undefined;
+  /** Wait until everything has left. */
+  #flushing: (() => void)[] = [];
 
   constructor(options: DriverOptions<Event>) {
     this.#environment = options.environment;
@@ -229,16 +230,22 @@ export class Driver<Event> {
     return true;
   }
 
+  /** Sends what the engine has now; resolves when the sockets hold nothing any more. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#state === 'closed') return resolve();
+      this.#flushing.push(resolve);
+      this.wake();
+    });
+  }
+
   /**
    * Sends what the engine still has, waits until it has left, then closes the sockets. Close the engine's connections
    * first.
    */
   close(): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      this.#finish = resolve;
-      this.#state = 'closing';
-      this.wake();
-    });
+    if (this.#state === 'open') this.#state = 'closing';
+    this.#closing ??= this.flush();
     return this.#closing;
   }
 
@@ -307,8 +314,10 @@ export class Driver<Event> {
     this.#hasEmitted = false;
     this.#countService();
     if (this.#serviceDue) return;
-    if (this.#state === 'closing' && this.#queued === 0) this.#end();
+    const hasLeft = this.#queued === 0;
+    if (this.#state === 'closing' && hasLeft) this.#end();
     else this.#arm(next, now);
+    if (hasLeft) for (const resolve of this.#flushing.splice(0)) resolve();
   };
 
   /**
@@ -361,7 +370,7 @@ export class Driver<Event> {
       const packets = this.#engine.transmit(now, this.#room);
       if (packets === null) {
         const isShort = this.#engine.slots - this.#lent < LEAST_FREE;
-        this.#askAgain = isShort || this.#hadNoRoom || this.#full.size > 0 || this.#state === 'closing';
+        this.#askAgain = isShort || this.#hadNoRoom || this.#full.size > 0 || this.#flushing.length > 0;
         return;
       }
       packetsSent += packets.count;
@@ -449,7 +458,6 @@ export class Driver<Event> {
     this.#cancelTimer?.();
     for (const { socket } of this.#sockets.values()) socket.close();
     this.#sockets.clear();
-    this.#finish?.();
   }
 
   /** Counts every failure, logs the 1st, 2nd, 4th, 8th …: a bug in the path of each packet must not fill a disk. */

@@ -94,6 +94,11 @@ export class Endpoint {
     return this.#context.registry.size === 0;
   }
 
+  /** Whether a peer has our Respond, and its Complete may be on the way. */
+  get isAwaited(): boolean {
+    return this.#acceptor.halfOpen.size > 0;
+  }
+
   /**
    * Begins a handshake. Its outcome is the event `opened` or `failed` of the connection: FINGERPRINT_MISMATCH,
    * WRONG_PRODUCT_ID, WRONG_DEVICE_ID, NOT_IMPLEMENTED (no common version), TIMEOUT.

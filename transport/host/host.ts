@@ -29,6 +29,7 @@ import { whileOpen } from '../session/while-open.ts';
 import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, NetworkWatcher, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
 import type { Dial } from './dial.ts';
+import { Goodbye } from './goodbye.ts';
 import { handshakeOf } from './handshake.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { type RouteOptions, Routes } from './routes.ts';
@@ -39,8 +40,6 @@ import { startEndpoint } from './start-endpoint.ts';
  * Bytes of all bodies that peers send in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`).
  */
 const BODY_ROOM = 32 << 20;
-/** ms that `close` waits for the last packets to leave. */
-const CLOSE_TIMEOUT = 1000;
 
 /** One party on the network. Made by `open`. */
 export class Host {
@@ -64,6 +63,7 @@ export class Host {
   readonly #routes = new Routes();
   readonly #sockets: Sockets;
   readonly #shared: SharedBySessions;
+  readonly #goodbye: Goodbye;
   #closing: Promise<void> | null = null;
 
   /**
@@ -121,6 +121,7 @@ export class Host {
       onEvent: (event) => this.#handle(event),
       onUnreachable: (address) => this.watcher?.unreachable(address),
     });
+    this.#goodbye = new Goodbye(environment.clock, () => this.#driver.flush());
     this.#sockets = new Sockets({
       driver: this.#driver,
       clock: environment.clock,
@@ -176,8 +177,8 @@ export class Host {
 
   /** Returns whether a session has a path on the socket, or a connect is under way there. */
   uses({ index }: BoundSocket): boolean {
-    for (const { paths } of this.#sessions) if (paths.some(({ socket }) => socket === index)) return true;
-    return [...this.#dials.values()].some(({ path }) => path?.socket === index);
+    const dials = [...this.#dials.values()];
+    return [...this.#sessions].some(({ connection }) => connection.isOn(index)) || dials.some(({ path }) => path?.socket === index);
   }
 
   /**
@@ -282,10 +283,7 @@ export class Host {
     return this.#routes.add(channel, routeId, options, now).path;
   }
 
-  /**
-   * Returns the address of the peer at the far end of a route as the station reported it, an unverified claim;
-   * undefined for a path that is not a route of this host, or when the station reported none.
-   */
+  /** The address of a route's far end, an unverified claim of the station; undefined without one. */
   peerAddress(path: Path): SocketAddress | undefined {
     return this.#routes.find(path)?.peerAddress;
   }
@@ -298,10 +296,8 @@ export class Host {
   /** Counts sessions with a route over `channel`, in use or kept warm, and connects under way on one. */
   relayedOver(channel: Session): number {
     const leadsThere = (path: Path | null): boolean => path?.kind === 'route' && this.#routes.find(path)?.channel === channel;
-    let count = 0;
-    for (const { paths } of this.#sessions) if (paths.some(leadsThere)) count++;
-    for (const { path } of this.#dials.values()) if (leadsThere(path)) count++;
-    return count;
+    const sessions = [...this.#sessions].filter(({ paths }) => paths.some(leadsThere));
+    return sessions.length + [...this.#dials.values()].filter(({ path }) => leadsThere(path)).length;
   }
 
   /** Shows each datagram to `interceptor` before the endpoint (a base station's relay), as `Driver.intercept`. */
@@ -318,9 +314,14 @@ export class Host {
     return this.#driver.send(datagram, path, hopLimit);
   }
 
-  /** Closes every session (SHUTDOWN), waits at most `timeout` ms for that to leave, closes the sockets. Idempotent. */
-  close(timeout: number = CLOSE_TIMEOUT): Promise<void> {
-    this.#closing ??= this.#shutDown(timeout);
+  /** First half of `close`: ends sessions of peers and over routes. Resolves when channels may end (`goodbye.ts`). */
+  leave(): Promise<void> {
+    return this.#goodbye.leave(this.#sessions, this.#engine.isRunning && this.#engine.endpoint.isAwaited);
+  }
+
+  /** Leaves, closes every session, waits at most a second for that to leave, closes the sockets. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown();
     return this.#closing;
   }
 
@@ -337,15 +338,13 @@ export class Host {
     return { sessions: this.#sessions.size, receiveBuffer: this.#sockets.receiveBuffer, ...this.#driver.stats, ...endpoint };
   }
 
-  async #shutDown(timeout: number): Promise<void> {
+  async #shutDown(): Promise<void> {
     for (const dial of [...this.#dials.values()]) this.#cancel(dial);
+    await this.leave();
     for (const session of [...this.#sessions]) void session.close(CloseCode.SHUTDOWN);
     if (this.#engine.isRunning) this.#engine.endpoint.close(this.environment.clock.now());
     this.#engine.close();
-    const late = new Deferred<void>();
-    const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
-    await Promise.race([this.#driver.close(), late.promise]);
-    cancel();
+    await this.#goodbye.within(this.#driver.close());
     this.#sockets.close();
   }
 
@@ -359,7 +358,8 @@ export class Host {
   #accepted(connection: Connection): void {
     const { router, rests } = this.#config;
     const session = this.#makeSession(connection, { ...(router && { router }), ...(rests && { rests }) });
-    const listener = this.onSession;
+    if (this.#goodbye.isUnderWay) void session.close(CloseCode.SHUTDOWN);
+    const listener = session.isOpen ? this.onSession : null;
     if (listener !== null) guarded(this.environment.log, 'session listener', () => listener(session));
     this.#drain(connection);
   }
@@ -406,10 +406,10 @@ export class Host {
   }
 
   #ended(session: Session, error: SvcError | null): void {
+    if (error === null) this.#goodbye.noteClosed(session);
     session.connection.attachment = null;
     this.#sessions.delete(session);
-    const reason = error === null ? 'it was closed' : error.message;
-    for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
+    for (const path of this.#routes.removeOf(session)) this.#endRoute(path, error?.message ?? 'it was closed');
   }
 
   #leave(socket: DatagramSocket, error: SvcError): void {
@@ -441,10 +441,8 @@ export class Host {
 
   #coreFailed(): void {
     const error = new LocalError('CORE_FAILED', 'the data plane failed, the connection is lost');
-    for (const dial of [...this.#dials.values()]) {
-      this.#dials.delete(dial.connection);
-      dial.result.reject(error);
-    }
+    for (const { result } of this.#dials.values()) result.reject(error);
+    this.#dials.clear();
     for (const session of [...this.#sessions]) session.abandon(error);
   }
 
@@ -494,6 +492,6 @@ export class Host {
   }
 
   #assertOpen(): void {
-    if (this.#closing !== null) throw new LocalError('STOPPED', 'this host is closed');
+    if (this.#goodbye.isUnderWay) throw new LocalError('STOPPED', 'this host is closed');
   }
 }

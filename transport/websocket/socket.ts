@@ -124,11 +124,20 @@ export class WebSocketSocket implements DatagramSocket {
     if (this.#isOpen) this.#enqueue(buffer.slice(offset, offset + length), this.#waiting);
   }
 
-  /** Closes it. @param code RFC 6455 §7.4.1; default as the options say */
-  close(code: number = this.#options.closeCode ?? NORMAL_CLOSURE): void {
+  /**
+   * Closes it.
+   * @param code RFC 6455 §7.4.1; default as the options say, after what waits in the queue: it ends with the last
+   *   packets of the peer's sessions
+   */
+  close(code?: number): void {
+    const waiting = code === undefined && this.#isOpen ? this.#waiting : null;
+    for (let packet = waiting?.shift(); packet !== undefined; packet = waiting?.shift()) {
+      this.#options.queue!.bytes -= packet.length;
+      this.#pipe.send(packet, () => {});
+    }
     this.#isOpen = false;
     this.#clear();
-    this.#pipe.close(code);
+    this.#pipe.close(code ?? this.#options.closeCode ?? NORMAL_CLOSURE);
   }
 
   #enqueue(packet: Uint8Array, waiting: OutgoingQueue): void {

@@ -225,3 +225,21 @@ it('a route whose handshake never ends is released when it is abandoned', async 
   await simulation.run(2_000);
   expect(given).toEqual(['route']);
 });
+
+it('a host that closes keeps the channel while the end of a relayed session may have to be repeated', async () => {
+  const { simulation, connect, device, client } = await relayed();
+  const { session } = await simulation.settle(connect());
+  await simulation.run(500);
+  simulation.link('device', 'station', { loss: 1 });
+  const closing = device.host.close();
+  await simulation.run(1);
+  expect(device.channel.isOpen).toBe(true);
+  simulation.link('device', 'station', {});
+  // Its packet asks for the end that was lost.
+  session.ping();
+  await simulation.run(50);
+  expect(session.isOpen).toBe(false);
+  await expect(session.closed).resolves.toMatchObject({ message: expect.stringContaining('shutting down') });
+  await simulation.settle(closing);
+  expect([device.channel.isOpen, client.channel.isOpen]).toEqual([false, true]);
+});

@@ -49,6 +49,13 @@ class Scene {
   }
 }
 
+/** A socket with that many packets, of which the pipe lets none leave. */
+function sent(queue: SharedQueue, packets: number): Scene {
+  const scene = new Scene({ queue });
+  for (let i = 0; i < packets; i++) scene.send(i);
+  return scene;
+}
+
 describe('a WebSocket', () => {
   it('has one path, which is never local', () => {
     const { path, index } = new Scene().socket;
@@ -120,6 +127,16 @@ describe('without a queue', () => {
 });
 
 describe('with a queue', () => {
+  it.each([
+    ['closed in order, hands over what waits, the last packets of sessions', undefined, 48],
+    ['closed for a violation, drops it', 1008, 46],
+  ])('%s', (_, code, handed) => {
+    const queue = new SharedQueue();
+    const { socket, pipe } = sent(queue, 48);
+    socket.close(code);
+    expect([pipe.messages.length, pipe.closes, queue.bytes]).toEqual([handed, [code ?? 1000], 46 * SIZE]);
+  });
+
   it('copies and releases at once, though never before send has returned, however long it stalls', () => {
     const scene = new Scene({ queue: new SharedQueue() });
     const packets = Array.from({ length: 500 }, (_, mark) => scene.send(mark % 256));

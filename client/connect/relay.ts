@@ -83,7 +83,8 @@ async function connectOnce(host: Host, connector: StationConnector, options: Eff
       { signal: target.signal, timeout: options.DtlsHelloTimeout },
     );
   } catch (error) {
-    throw !reached && error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error, options) : error;
+    if (reached) throw error;
+    throw error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error, options) : stationFull(error);
   }
 }
 

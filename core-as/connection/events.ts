@@ -69,7 +69,8 @@ import { closeCode } from './close';
 
 /** Returns the kind of the next event, NONE when there is none. */
 export function nextEvent(c: Connection): u32 {
-  if (take(c, ON_COMPLETED)) return report(EVENT_COMPLETED, 0, 0);
+  // A peer that refuses the connection acknowledges the Complete in the same packet.
+  if (take(c, ON_COMPLETED) && !(c.events & ON_CLOSED)) return report(EVENT_COMPLETED, 0, 0);
   if (take(c, ON_SEND_KEY)) return report(EVENT_KEY_UPDATED, 0, 0);
   if (take(c, ON_RECEIVE_KEY)) return report(EVENT_KEY_UPDATED, 0, 1);
   if (take(c, ON_STREAMS)) return report(EVENT_STREAMS_AVAILABLE, 0, 0);

@@ -55,8 +55,10 @@ export class Connection extends Traffic {
   /** Created at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
+  /** The peer may still refuse the connection. */
+  #isUnconfirmed = false;
   #heardAt = 0;
-  /** Time of the last timed call, for deadlines of what the application or the peer begins in between. */
+  /** Time of the last timed call, for deadlines of what begins in between. */
   #now = 0;
 
   constructor(options: { readonly initiator: boolean; readonly path: Path | null; readonly owner: ConnectionOwner }) {
@@ -297,7 +299,8 @@ export class Connection extends Traffic {
     this.#limits = known.streams;
     this.#acceptStreams = known.acceptStreams;
     this.#state = 'open';
-    if (this.initiator) this.#emit({ kind: 'opened' });
+    this.#isUnconfirmed = known.isUnconfirmed === true;
+    if (this.initiator && !this.#isUnconfirmed) this.#emit({ kind: 'opened' });
   }
 
   /** Responder: the Complete, or a duplicate of it, was verified and needs an acknowledgement. */
@@ -368,6 +371,7 @@ export class Connection extends Traffic {
     if (kind === EventKind.DRAINED) this.#owner.drained();
     else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
+    else if (kind === EventKind.COMPLETED && this.#isUnconfirmed) this.#emit({ kind: 'opened' });
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
     else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
@@ -457,8 +461,7 @@ export class Connection extends Traffic {
 
   #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
     const result = action(this.#makePaths(this.data()));
-    // The exchange of ids is an event of the core.
-    this.#owner.eventful();
+    this.#owner.eventful(); // The exchange of ids is an event of the core.
     return this.touch(result);
   }
 

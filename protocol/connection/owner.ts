@@ -42,4 +42,6 @@ export interface Established {
   readonly flowParts: number;
   readonly streams: StreamLimits;
   readonly acceptStreams: boolean;
+  /** Initiator: the peer may refuse, so the connection opens when the peer acknowledges it. */
+  readonly isUnconfirmed?: boolean;
 }

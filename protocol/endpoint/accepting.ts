@@ -26,6 +26,7 @@ import {
   mac1Key,
 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
+import { isCrowded } from './admission.ts';
 import type { RouteOptions } from './config.ts';
 import { type Context, flowPartsOf, ownParameters } from './context.ts';
 import { HalfOpen, HalfOpenTable, MAX_EARLY } from './half-open.ts';
@@ -167,7 +168,7 @@ export class Acceptor {
     const fields = { path, remoteId, message, version, suite, handshake, validated, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));
     if (entry === null) return this.#drop('limited');
-    const second = this.#writeSecond(handshake, entry.id);
+    const second = this.#writeSecond(handshake, entry.id, path);
     if (second === null) {
       ids.release(entry.id);
       return this.#drop('badHandshake');
@@ -199,10 +200,12 @@ export class Acceptor {
   }
 
   /** Returns message 2, or null when the initiator's ephemeral key yields no secret. */
-  #writeSecond(handshake: HandshakeState, id: Uint8Array): Uint8Array | null {
+  #writeSecond(handshake: HandshakeState, id: Uint8Array, path: Path): Uint8Array | null {
     const { config, resets } = this.#context;
     const parameters = ownParameters(config, config.acceptStreams === true);
-    const payload = encodeResponderOffer({ parameters, flowParts: flowPartsOf(parameters), id, resetToken: resets.token(id) }, this.#info);
+    const crowded = isCrowded(this.#context, path, this.halfOpen.size);
+    const offer = { parameters, flowParts: flowPartsOf(parameters), id, resetToken: resets.token(id), crowded };
+    const payload = encodeResponderOffer(offer, this.#info);
     try {
       return handshake.writeMessage(payload);
     } catch (error) {

@@ -6,6 +6,7 @@
  * it holds a slot and carries nothing.
  */
 import { networkOf } from '../address.ts';
+import type { Path } from '../path.ts';
 import type { Context } from './context.ts';
 import type { Registry, Slot } from './registry.ts';
 
@@ -28,6 +29,17 @@ export function hasSlot({ config, registry }: Context, slot: Slot, now: number):
   const here = (other: Slot): boolean =>
     networkStraightFrom(other) === network && kept.holderOf(other.connection.remoteFingerprint) === null;
   return count(registry, here) < kept.perNetwork;
+}
+
+/**
+ * Returns whether a handshake that begins now may find no slot: when those under way have taken theirs, a key that
+ * nothing is kept for, from the network with the most connections, would not.
+ */
+export function isCrowded({ config, registry }: Context, path: Path, halfOpen: number): boolean {
+  const { connections, kept } = config.limits;
+  const shared = connections - (kept?.connections ?? 0);
+  const most = kept === undefined || path.kind === 'route' ? shared : Math.min(shared, kept.perNetwork);
+  return !registry.hasRoom(most - halfOpen);
 }
 
 /** Ends the matching connection that has rested longest. @returns false when none matches */

@@ -187,6 +187,7 @@ export class Dialer {
       flowParts: Math.min(flowPartsOf(local), peer.offer.flowParts),
       streams,
       acceptStreams: false,
+      isUnconfirmed: peer.offer.crowded,
     });
     dial.wipe();
     slot.dial = null;

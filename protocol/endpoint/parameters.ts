@@ -14,13 +14,14 @@
  *   Id              2, 3     8 bytes, the sender's connection id; authenticates that of the header (as RFC 9000 §7.3)
  *   ResetToken      2, 3     16 bytes, reset token of that id
  *   Info            2        map with the responder's own description, e.g. {ProductId, DeviceId}
+ *   Crowded         2        true: the responder may refuse with BUSY, so wait for its acknowledgement; absent: false
  *   Versions        3        byte string: versions the initiator offered, best first
  *   Suites          3        byte string: suites it offered, best first
  *
  * Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
  */
 import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
-import { bytes, type CborMap, decode, MapWriter, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
+import { bytes, type CborMap, decode, encode, MapWriter, map, optionalBool, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
 import { MOST_PARTS } from '../datagrams/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
@@ -40,6 +41,7 @@ export interface Offer {
 
 export interface ResponderOffer extends Offer {
   readonly info: Readonly<Record<string, unknown>>;
+  readonly crowded: boolean;
 }
 
 export interface InitiatorOffer extends Offer {
@@ -48,14 +50,15 @@ export interface InitiatorOffer extends Offer {
 }
 
 /** Payload of Noise message 2. @param info the map `Info`, encoded */
-export function encodeResponderOffer(offer: Offer, info: Uint8Array): Uint8Array {
-  return common(offer).item('Info', info).finish();
+export function encodeResponderOffer(offer: Offer & { readonly crowded?: boolean }, info: Uint8Array): Uint8Array {
+  const fields = common(offer).item('Info', info);
+  return (offer.crowded === true ? fields.item('Crowded', encode(true)) : fields).finish();
 }
 
 /** @throws RemoteError PARSE */
 export function decodeResponderOffer(payload: Uint8Array): ResponderOffer {
   const fields = map(decode(payload, LIMITS), 'message 2');
-  return { ...readCommon(fields), info: optionalMapField(fields, 'Info') ?? {} };
+  return { ...readCommon(fields), info: optionalMapField(fields, 'Info') ?? {}, crowded: optionalBool(fields, 'Crowded') ?? false };
 }
 
 /** Payload of Noise message 3. */

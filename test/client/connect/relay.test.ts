@@ -169,14 +169,18 @@ describe('connect', () => {
     expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
-  test('is refused by a device at its limit of connections', { tags: ['slow'] }, async () => {
+  test('is refused by a device at its limit of connections, without an event, and accepted below it', async () => {
     const { device } = await fixture.attached();
+    device.limitConnections(0);
+    const refused = fixture.connection();
+    const events: string[] = [];
+    refused.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    expect(await fixture.code(refused.connect())).toBe('DEVICE_INTERNAL_ERROR');
+    await fixture.sim.run(1_000);
+    expect(events).toEqual([]);
     device.limitConnections(1);
-    await fixture.connected();
-    const second = fixture.connection();
-    const outcome = await fixture.code(second.connect());
-    await fixture.sim.run(5_000);
-    expect(outcome === 'OK' ? second.closeReason?.code : outcome).toBe('DEVICE_INTERNAL_ERROR');
+    expect(await fixture.code(fixture.connection().connect())).toBe('OK');
+    expect(await fixture.code(fixture.connection().connect())).toBe('DEVICE_INTERNAL_ERROR');
   });
 });
 

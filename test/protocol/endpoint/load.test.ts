@@ -206,7 +206,7 @@ describe('a connection above the limit', () => {
       network.pass(500);
     }
     expect(device.accepted).toHaveLength(1);
-    expect(clients[1]!.kinds()).toEqual(['opened', 'closed']);
+    expect(clients[1]!.kinds()).toEqual(['closed']);
     expect(clients[1]!.find('closed')).toMatchObject({ code: 0x1001, error: { name: 'RemoteError', code: 'DEVICE_INTERNAL_ERROR' } });
     network.pass(10_000);
     expect(device.endpoint.stats).toMatchObject({ refused: 1, connections: 1 });

@@ -197,7 +197,8 @@ describe('payloads of messages 2 and 3', () => {
   };
 
   it('survive a round trip, and are small', () => {
-    expect(decodeResponderOffer(encodeResponderOffer(second, encode(second.info)))).toEqual(second);
+    for (const crowded of [false, true])
+      expect(decodeResponderOffer(encodeResponderOffer({ ...second, crowded }, encode(second.info)))).toEqual({ ...second, crowded });
     expect(decodeInitiatorOffer(encodeInitiatorOffer(third))).toEqual(third);
     expect(encodeResponderOffer(second, encode(second.info)).length).toBeLessThan(300);
   });

@@ -167,7 +167,7 @@ describe('the channel to the station', () => {
     expect(decodeMap(leave.coap.payload)).toEqual({ Route });
     expect(answerTo(station, leave).coap.code).toBe('2.02');
     for (const { route, connection } of packets) expect(route).toEqual(connection === device ? Route : null);
-    expect(station.closes).toMatchObject([{ side: 'initiator', code: 0 }]);
+    expect(station.closes).toMatchObject([{ side: 'initiator', code: 0x1002 }]);
   });
 });
 

@@ -41,7 +41,8 @@ const PATIENCE = 10_000;
 const MAX_REQUEST = 1_024;
 
 /**
- * Serves the owner. This process has the directory to itself (`DeviceData.lock`), so an existing socket belongs to a dead one.
+ * Serves the owner. This process has the directory to itself (`DeviceData.lock`), so an existing socket belongs to a
+ * dead one.
  * @returns a function that stops serving and removes the file
  */
 export async function serveOwner(directory: string, log: Log, invite: (request: InviteRequest) => Promise<Invited>): Promise<() => void> {

@@ -170,7 +170,16 @@ function step(stride: number): string {
   return `${Math.abs(signed)} ${signed < 0 ? 'down' : 'up'} from the last`;
 }
 
-function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive, udpServices, cramped }: ConnectedFinding): string[] {
+function connectedLines({
+  paths,
+  pairs,
+  remoteNat,
+  whyNotDirect,
+  nextAttempt,
+  keepAlive,
+  udpServices,
+  cramped,
+}: ConnectedFinding): string[] {
   const lossy = udpServices.filter(({ lost }) => lost > 0);
   return [
     ...section('keep-alive', [keepAliveText(keepAlive)]),

@@ -130,7 +130,15 @@ export class Tunnels<S extends TunnelService> {
 
   /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
   add(service: S): void {
-    const kinds = { id: ID, type: TYPE, host: nonEmptyText, port: whole(1, 0xffff), maxConnections: whole(0), metadata: textMap, ...this.#options.extra };
+    const kinds = {
+      id: ID,
+      type: TYPE,
+      host: nonEmptyText,
+      port: whole(1, 0xffff),
+      maxConnections: whole(0),
+      metadata: textMap,
+      ...this.#options.extra,
+    };
     checkOptions('a tunnel service', service, kinds as Record<keyof S, Kind>, ['id', 'type', 'host', 'port']);
     if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is already a tunnel service ${JSON.stringify(service.id)}`);
     const addresses = new PinnedAddresses(service.host, this.#options.resolve);

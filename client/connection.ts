@@ -18,6 +18,7 @@ import { DirectCandidates } from './connect/direct.ts';
 import { needsRoute, searchRoute } from './connect/keep-route.ts';
 import { type ChannelContext, type ChannelFailures, connectChannels } from './connect/race.ts';
 import { canAskAgain, configuredStation } from './connect/relay.ts';
+import type { ConnectionEvent, ConnectionEventsCallback } from './connection-events.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
@@ -32,28 +33,6 @@ import { UdpTunnel } from './tunnels/udp.ts';
  * elsewhere.
  */
 export type ConnectionType = 'RELAY' | 'DIRECT';
-
-/**
- * Events of a connection. CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while
- * connecting, with the option IgnoreDeviceNotAttached: the device is not attached to the base station, and the connect
- * waits for it. RESTING: no path works any longer (`restReason`); the connection continues when one is found (RESUMED),
- * else it ends a minute later (CLOSED). CRAMPED: bytes of streams that the application has not read leave so little
- * memory that further streams are slow; read or abort them. RELIEVED: that is over.
- */
-export type ConnectionEvent =
-  | 'CONNECTED'
-  | 'CLOSED'
-  | 'CHANNEL_CHANGED'
-  | 'WAITING_FOR_ATTACH'
-  | 'RESTING'
-  | 'RESUMED'
-  | 'CRAMPED'
-  | 'RELIEVED';
-
-/** Receives the events of a connection. */
-export interface ConnectionEventsCallback {
-  onEvent(event: ConnectionEvent): void;
-}
 
 /** The parts of the client that its connections share. */
 export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannels' | 'onWaiting'> {

@@ -37,7 +37,8 @@ export type { PathReport, PathsReport, StationReport } from '../transport/rendez
 export type { DatagramLoss, Observation, StreamStats } from '../transport/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';
-export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
+export { Connection, type ConnectionType } from './connection.ts';
+export type { ConnectionEvent, ConnectionEventsCallback } from './connection-events.ts';
 export * from './iam/index.ts';
 export type { LogCallback, LogMessage } from './log.ts';
 export { MdnsAction, type MdnsAddress, type MdnsResult, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';

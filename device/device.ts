@@ -284,6 +284,7 @@ export class Device extends DeviceSetup {
 
   /** Calls `listener` at most once a minute with the datagrams of UDP services that were lost here, or sent in vain. */
   onDatagramLoss(listener: (loss: DatagramLoss) => void): () => void {
+    check('the listener', listener, callback);
     return this.#parts.events.on('datagramLoss', listener);
   }
 

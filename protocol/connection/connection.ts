@@ -55,7 +55,6 @@ export class Connection extends Traffic {
   /** Created at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
-  /** The peer may still refuse the connection. */
   #isUnconfirmed = false;
   #heardAt = 0;
   /** Time of the last timed call, for deadlines of what begins in between. */

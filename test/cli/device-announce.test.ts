@@ -163,6 +163,7 @@ function followed(json: boolean): { stdout: string; stderr: string } {
       tell = listener;
     },
     onConnectionEvent: () => {},
+    onDatagramLoss: () => {},
   };
   follow(
     device as unknown as Device,

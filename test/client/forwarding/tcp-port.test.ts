@@ -38,6 +38,10 @@ class Stream {
 
   async close(): Promise<void> {}
 
+  stats(): { readonly transport: null } {
+    return { transport: null };
+  }
+
   abort(): void {
     this.#end.reject(new RemoteError('STOPPED', 'aborted'));
   }

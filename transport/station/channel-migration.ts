@@ -153,11 +153,13 @@ export class ChannelMigration {
     const addresses = await this.#host.environment.network.resolve(host).catch(() => []);
     const [socket] = this.#host.sockets;
     if (this.#ended.signal.aborted || question !== this.#questions) return;
-    const families = [false, true].map((isV6) => addresses.filter((address) => address.includes(':') === isV6));
-    // Each path takes a connection id, and while no packet comes back there are three.
-    const lists = this.#decisions.isFleeing ? [families.flat()] : families;
-    const chosen = lists.flatMap((list) => list[(question - 1) % list.length] ?? []);
-    const paths = socket === undefined ? [] : chosen.map((address) => socket.path(address, port));
+    const pathsOf = (list: readonly string[]): Path[] => (socket === undefined ? [] : list.map((address) => socket.path(address, port)));
+    const next = (paths: readonly Path[]): Path | undefined => paths[(question - 1) % paths.length];
+    const families = [false, true].map((isV6) => pathsOf(addresses.filter((address) => address.includes(':') === isV6)));
+    const all = families.flat();
+    // Each path takes a connection id, and while no packet comes back there are three: one that has an id comes first.
+    const chosen = this.#decisions.isFleeing ? [all.find((path) => this.#session.paths.includes(path)) ?? next(all)] : families.map(next);
+    const paths = chosen.filter((path) => path !== undefined);
     this.#forgetUdp(paths);
     this.#udp = paths;
     this.#silent = new Set(this.#udp.filter((path) => this.#add(path)));

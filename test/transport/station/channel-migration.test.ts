@@ -30,7 +30,7 @@ function scene() {
   const names: string[] = [];
   const asked: string[] = [];
   const environment = { clock, network: { openWebSocket: openPipe, resolve: async () => names } };
-  const path = (address: string) => asked.push(address) > 0 && { kind: 'udp', name: address };
+  const path = (address: string) => ({ kind: 'udp', name: address });
   const host = {
     environment,
     sockets: [{ path }],
@@ -52,7 +52,10 @@ function scene() {
     supplyIds: () => {},
     end: (error: Error) => ends.push(error.message),
     probe: () => true,
-    addPath: (path: unknown) => session.paths.push(path) > 0,
+    addPath: (path: { kind: string; name: string }) => {
+      if (path.kind === 'udp') asked.push(path.name);
+      return session.paths.push(path) > 0;
+    },
     removePath: () => {},
     pathStats: () => ({ packetsSent: 0, packetsReceived: 0 }),
   };

@@ -63,6 +63,8 @@ const scanner: Target = {
     scanner.endBrowse(browsedName('A'));
     scanner.endBrowse(SERVICE_TYPE);
     scanner.endFind(instanceOf('pr-1', 'de-1')!, now);
+    // It stays for the rest of the second after the question.
+    scanner.handleTimeout(now + 1_000);
     drain(scanner, there);
     if (there.size > 0) throw new Error(`${[...there].join()} is there though no search is open for it`);
   },

@@ -317,7 +317,7 @@ export class Driver<Event> {
     const hasLeft = this.#queued === 0;
     if (this.#state === 'closing' && hasLeft) this.#end();
     else this.#arm(next, now);
-    if (hasLeft) for (const resolve of this.#flushing.splice(0)) resolve();
+    if (hasLeft && this.#flushing.length > 0) for (const resolve of this.#flushing.splice(0)) resolve();
   };
 
   /**

@@ -42,6 +42,8 @@ const HANDSHAKES = 300;
 /** ms in which an idle device is watched, after a pause until its start is over. */
 const WATCHED = 10_000;
 const SETTLE = 12_000;
+const QUICK_WATCHED = 4_000;
+const QUICK_SETTLE = 4_000;
 const MINUTE = 60_000;
 /** Devices, connects a second and connects of the busy case. */
 const FLEET = 300;
@@ -71,7 +73,12 @@ export async function run(progress: (step: string) => void, { against, quick = f
     throw new Error(`${against} has no build: run npm ci there`);
   const roots = { [OURS]: fromRoot('.'), ...(against !== undefined && { against }) };
   const figures = new Figures();
-  const extent = { rounds: WARM_UP + (quick ? QUICK_ROUNDS : ROUNDS), rest: against === undefined ? 0 : LONG_REST };
+  const extent = {
+    rounds: WARM_UP + (quick ? QUICK_ROUNDS : ROUNDS),
+    rest: against === undefined ? 0 : LONG_REST,
+    settle: quick ? QUICK_SETTLE : SETTLE,
+    watched: quick ? QUICK_WATCHED : WATCHED,
+  };
   await eachRig(roots, 1, (rigs) => measure(rigs, extent, figures, progress));
   progress(`${FLEET} devices on one core`);
   await eachRig({ [OURS]: roots[OURS] }, FLEET, async ([rig]) =>
@@ -110,10 +117,19 @@ async function openRig(start: Start, name: string, root: string, data: string, c
   return { name, station, devices, client, address, targets };
 }
 
-/** @param extent rounds with those that are not counted, and ms between two connects */
+interface Extent {
+  /** With those that are not counted. */
+  readonly rounds: number;
+  /** ms between two connects. */
+  readonly rest: number;
+  /** ms of the idle device: before it is watched, and in which it is. */
+  readonly settle: number;
+  readonly watched: number;
+}
+
 async function measure(
   rigs: readonly Rig[],
-  { rounds, rest }: { readonly rounds: number; readonly rest: number },
+  { rounds, rest, settle, watched }: Extent,
   figures: Figures,
   progress: (step: string) => void,
 ): Promise<void> {
@@ -130,9 +146,9 @@ async function measure(
     }
   }
   progress('an idle device');
-  await pause(SETTLE);
-  const idle = await Promise.all(rigs.map(({ devices }) => devices.used(() => pause(WATCHED))));
-  for (const [index, { used }] of idle.entries()) figures.add('idle-device', rigs[index]!.name, (used * MINUTE) / WATCHED);
+  await pause(settle);
+  const idle = await Promise.all(rigs.map(({ devices }) => devices.used(() => pause(watched))));
+  for (const [index, { used }] of idle.entries()) figures.add('idle-device', rigs[index]!.name, (used * MINUTE) / watched);
 }
 
 /** Measures connects that are closed at once, and others that are closed once they are direct. */

@@ -59,7 +59,16 @@ async function run(line: string, made: (words: string[], streams: Streams) => Co
 function reach(_: string[], streams: Streams): Command {
   const sim = nativeSimulation({ hop: filesDone });
   const frame = { environment: sim.host('desk'), output: new Output(false, streams), signal: new AbortController().signal };
-  const connect = (options: TargetOptions) => sim.settle(withConnection(options, async () => {}, { frame }));
+  const connect = async (options: TargetOptions) => {
+    let isOver = false;
+    const connecting = withConnection(options, async () => {}, { frame }).finally(() => {
+      isOver = true;
+    });
+    connecting.catch(() => {});
+    // It also loads modules, which no simulation sees.
+    while (!(await sim.run(() => isOver))) await filesDone();
+    return connecting;
+  };
   return new Command('svc').addCommand(withTarget(new Command('reach')).action(connect));
 }
 

@@ -14,6 +14,7 @@ export function rttInit(c: Connection, sample: f32): void {
   c.smoothedRtt = INITIAL_RTT;
   c.rttVariation = INITIAL_RTT / 2;
   c.minimumRtt = 0;
+  c.hasRtt = 0;
   if (sample > 0) onRttSample(c, sample, 0);
 }
 

@@ -90,6 +90,15 @@ describe('rest', () => {
     expect(pair.now - since).toBeLessThanOrEqual(2 * pair.delay);
   });
 
+  test('the round trip of a path that replaces the lost one is measured anew', () => {
+    const pair = RoutedPair.after(500);
+    pair.initiator.connection.rest();
+    replace(pair);
+    pair.initiator.connection.sendMessage(message(1));
+    pair.run(500);
+    expect(pair.initiator.connection.stats().minimumRtt).toBeGreaterThanOrEqual(2 * pair.delay);
+  });
+
   test('of one end only: the other follows it', () => {
     const pair = RoutedPair.after(500);
     broken(pair);

@@ -2,10 +2,11 @@
  * Rest (PROTOCOL.md §6): no path carries anything, and the connection waits for one that does.
  *
  *   begins   the caller reports that the last path is lost, or keep-alive found no answer and the caller allows rest
- *   lasts    only path challenges leave; no timer ends the connection; what was in flight waits to go out again;
- *            streams accept what they have room for
+ *   lasts    only path challenges leave; no timer ends the connection; what was in flight waits, and counts for no
+ *            path; streams accept what they have room for
  *   ends     with an authentic packet on the active path. The caller may have replaced that path (`replacePath`), or
- *            the peer arrives on another one (migration.ts)
+ *            the peer arrives on another one (migration.ts). Each end acknowledges what it received before the rest:
+ *            those acknowledgements may be lost with the path. What that packet acknowledges does not go out again
  *
  * The caller decides how long it may last and how to find a path meanwhile.
  */
@@ -13,7 +14,7 @@ import { STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.gen
 import { challenge, validationTime } from '../paths/challenges';
 import { setAddress } from '../paths/switch';
 import { ensurePaths } from '../paths/table';
-import { ACK_NOW, ACK_OWED, Connection, flagged, OPEN, PROBE, RESTED, RESTING, RESUMED, SEND_PING, SUSPECTED } from '../records/connection';
+import { ACK_NOW, Connection, flagged, OPEN, PROBE, RESTED, RESTING, RESUMED, SEND_PING, SUSPECTED } from '../records/connection';
 import { FRESH, FULL_SIZE, KEPT, NO_PATH, ON_ROUTE, OURS, pathAt, pathsOf, UNVALIDATED } from '../records/path';
 import { loseInFlight } from '../recovery/loss';
 import { beginRecovery, forgetInFlight, restartFlight } from '../recovery/path-state';
@@ -21,7 +22,8 @@ import { beginRecovery, forgetInFlight, restartFlight } from '../recovery/path-s
 /** Begins a rest. `unreported`: the caller did not request it, so an event reports it. */
 export function beginRest(c: Connection, unreported: bool): void {
   if (c.state != OPEN || flagged(c, RESTING)) return;
-  loseInFlight(c, c.activePath);
+  forgetInFlight(c, c.activePath);
+  c.bytesInFlight = 0;
   // The end of an earlier rest, if not yet reported, is no longer news.
   c.flags = (c.flags | RESTING | (unreported ? RESTED : 0)) & ~(PROBE | SUSPECTED | RESUMED);
   // It once answered in full size; now nothing is known about it.
@@ -33,8 +35,9 @@ export function endRest(c: Connection, now: f64): void {
   c.flags = (c.flags | RESUMED) & ~RESTING;
   c.keepAliveSince = now;
   c.keepAliveCount = 0;
+  loseInFlight(c, NO_PATH);
   restartFlight(c, now);
-  if (flagged(c, ACK_OWED)) c.flags |= ACK_NOW;
+  if (c.largestReceived >= 0) c.flags |= ACK_NOW;
   // The peer follows non-probing frames.
   c.pending |= SEND_PING;
 }
@@ -61,9 +64,6 @@ export function replacePath(c: Connection, routed: bool, route: u64, now: f64): 
   all.rival = NO_PATH;
   all.activeDead = 0;
   setAddress(c, p);
-  // What is left in flight, the Complete packet, counts for no path.
-  forgetInFlight(c, index);
-  c.bytesInFlight = 0;
   beginRecovery(c);
   restartFlight(c, now);
   challenge(c, index, now + validationTime(c, index), now);

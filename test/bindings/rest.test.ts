@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
 import { Random } from '../../transport/sim/random.ts';
 import { seeds } from '../support/tiered.ts';
+import { reveal } from './forge.ts';
 import { CLIENT, DEVICE, type RoutedEnd, RoutedPair } from './routed-pair.ts';
 
 const message = (value: number, length = 100) => new Uint8Array(length).fill(value);
@@ -88,6 +89,27 @@ describe('rest', () => {
     expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
     // From the peer to here, and back.
     expect(pair.now - since).toBeLessThanOrEqual(2 * pair.delay);
+  });
+
+  test('what arrived before it does not go out again, although its acknowledgement was lost', () => {
+    const pair = RoutedPair.after(500);
+    const { connection } = pair.responder;
+    const stream = connection.openStream();
+    connection.writeStream(stream, message(1, 8_000));
+    pair.network = (datagram, end) => (end === pair.initiator ? null : datagram);
+    pair.run(100);
+    connection.writeStream(stream, message(2, 100));
+    broken(pair);
+    pair.run(5);
+    pair.initiator.connection.rest();
+    connection.rest();
+    const sent = pair.responder.sent.length;
+    replace(pair);
+    pair.run(500);
+    expect(kinds(pair.responder)).toEqual([EventKind.RESUMED]);
+    const frames = pair.responder.sent.slice(sent).map(({ bytes }) => reveal(bytes, 'responder') ?? []);
+    expect(frames.map((bytes) => bytes.filter((byte) => byte === 1).length).filter((count) => count > 100)).toEqual([]);
+    expect(frames.some((bytes) => bytes.filter((byte) => byte === 2).length >= 100)).toBe(true);
   });
 
   test('the round trip of a path that replaces the lost one is measured anew', () => {

@@ -112,7 +112,7 @@ describe('rest', () => {
     expect(frames.some((bytes) => bytes.filter((byte) => byte === 2).length >= 100)).toBe(true);
   });
 
-  test('the round trip of a path that replaces the lost one is measured anew', () => {
+  test('a path that replaces the lost one has a round trip of its own', () => {
     const pair = RoutedPair.after(500);
     pair.initiator.connection.rest();
     replace(pair);

@@ -71,7 +71,11 @@ export function transmit(c: Connection, now: f64, most: u32): u32 {
   beginBatch();
   if (c.state == OPEN && c.paths) {
     outTransmitPath = transmitProbe(c, now);
-    if (written > 0) return written;
+    if (written > 0) {
+      // The peer may not know the connection: then the challenge means nothing to it without Complete.
+      if (c.complete && flagged(c, RESTING) && outTransmitPath == c.activePath) transmitComplete(c, now);
+      return written;
+    }
   }
   outTransmitPath = c.activePath;
   if (most == 0 || (c.state == OPEN && flagged(c, RESTING))) return 0;

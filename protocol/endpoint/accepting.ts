@@ -44,12 +44,15 @@ export class Acceptor {
   readonly #retry: RetryTokens;
   readonly #limiter = new NetworkLimiter(HANDSHAKE_RATE);
   readonly #rates = new InitiateRates();
+  readonly #left: (entry: HalfOpen) => void;
   readonly #macKeys = new Map<string, Uint8Array>();
   /** Our own description in message 2, encoded. */
   readonly #info: Uint8Array;
 
-  constructor(context: Context) {
+  /** @param left called for each handshake that left the table, for whatever reason */
+  constructor(context: Context, left: (entry: HalfOpen) => void) {
     this.#context = context;
+    this.#left = left;
     this.#retry = new RetryTokens(context.config.crypto);
     this.#info = encode((context.config.info ?? {}) as Readonly<Record<string, CborValue>>);
     this.halfOpen = new HalfOpenTable((entry) => this.#forget(entry));
@@ -249,6 +252,7 @@ export class Acceptor {
     entry.fields.handshake.wipe();
     if (routes.remove(entry.fields.path)) registry.announce({ kind: 'route-unused', path: entry.fields.path });
     stats.halfOpen = this.halfOpen.size;
+    this.#left(entry);
   }
 }
 

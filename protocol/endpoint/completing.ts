@@ -8,7 +8,9 @@
 import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { packed } from '../packed-bytes.ts';
+import type { Path } from '../path.ts';
 import { hasSlot } from './admission.ts';
+import type { BareRoutes } from './bare-routes.ts';
 import { type Context, flowPartsOf, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
@@ -27,16 +29,22 @@ const DOWNGRADE_REASON = 'a better version was on offer';
 export class Completer {
   readonly #context: Context;
   readonly #halfOpen: HalfOpenTable;
+  readonly #bareRoutes: BareRoutes;
   readonly #limiter = new NetworkLimiter(FAILURE_RATE);
 
-  constructor(context: Context, halfOpen: HalfOpenTable) {
+  constructor(context: Context, halfOpen: HalfOpenTable, bareRoutes: BareRoutes) {
     this.#context = context;
     this.#halfOpen = halfOpen;
+    this.#bareRoutes = bareRoutes;
   }
 
-  /** Handles the Complete `packet`, with its Noise `message`, for a half-open handshake. */
-  complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
-    const { handshake, path, remoteId } = entry.fields;
+  /**
+   * Handles the Complete `packet`, with its Noise `message`, for a half-open handshake. The connection has the path of
+   * the handshake, or the bare route that is offered to it if the packet came there.
+   */
+  complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, from: Path, now: number): void {
+    const { handshake, remoteId } = entry.fields;
+    const path = this.#bareRoutes.isOffered(from, entry) ? from : entry.fields.path;
     // Each costs Diffie-Hellman. The first of a handshake is always processed: the number of handshakes is limited
     // already.
     if (entry.failures > 0 && !this.#limiter.take(path.kind === 'route' ? path.key : path.address, now)) {
@@ -55,8 +63,8 @@ export class Completer {
       return;
     }
     try {
-      const slot = this.#establish(entry, offer, packet, now);
-      for (const data of entry.early) slot.connection.receive(data, 0, entry.fields.path, now);
+      const slot = this.#establish(entry, offer, packet, path, now);
+      for (const data of entry.early) slot.connection.receive(data, 0, path, now);
     } catch (error) {
       if (!(error instanceof LocalError) || error.code !== 'OUT_OF_MEMORY') throw error;
       // The core is full. The peer's next Data packet will be answered with Reset.
@@ -65,9 +73,9 @@ export class Completer {
     }
   }
 
-  #establish(entry: HalfOpen, offer: InitiatorOffer, packet: Uint8Array, now: number): Slot {
+  #establish(entry: HalfOpen, offer: InitiatorOffer, packet: Uint8Array, path: Path, now: number): Slot {
     const { registry } = this.#context;
-    const slot = this.#open(entry, offer, now);
+    const slot = this.#open(entry, offer, path, now);
     slot.complete = tagOf(packet);
     registry.add(slot);
     registry.remoteIds.add(slot, { id: entry.fields.remoteId, resetToken: offer.resetToken });
@@ -78,9 +86,9 @@ export class Completer {
     return slot;
   }
 
-  #open(entry: HalfOpen, offer: InitiatorOffer, now: number): Slot {
+  #open(entry: HalfOpen, offer: InitiatorOffer, path: Path, now: number): Slot {
     const { config, registry, streams } = this.#context;
-    const { path, handshake, remoteId } = entry.fields;
+    const { handshake, remoteId } = entry.fields;
     const acceptStreams = config.acceptStreams === true;
     const local = ownParameters(config, acceptStreams);
     const keys = () => handshake.trafficKeys();
@@ -100,15 +108,17 @@ export class Completer {
       streams,
       acceptStreams,
     });
-    this.#handOver(entry, slot);
+    this.#handOver(entry, slot, path);
     return slot;
   }
 
-  /** Moves id and route from the half-open handshake to the connection. */
-  #handOver(entry: HalfOpen, slot: Slot): void {
+  /** Moves id, route and offered route from the half-open handshake to the connection. */
+  #handOver(entry: HalfOpen, slot: Slot, path: Path): void {
     const { ids, routes } = this.#context;
-    slot.route = entry.fields.path;
-    routes.add(slot.route);
+    slot.route = path;
+    routes.add(path);
+    if (this.#bareRoutes.isOffered(path, entry)) this.#bareRoutes.drop(path);
+    else this.#bareRoutes.handOver(entry, slot);
     entry.completed = true;
     this.#halfOpen.remove(entry);
     ids.replace(entry.id, slot);

@@ -110,7 +110,7 @@ export class Demultiplexer {
         else if (!this.#dialer.receive(owner, packet, now)) stats.badHandshake++;
         break;
       case PacketType.COMPLETE:
-        this.#complete(owner, packet, now);
+        this.#complete(owner, packet, path, now);
         break;
       case PacketType.RESET:
         this.#reset(packet, path, now);
@@ -120,11 +120,11 @@ export class Demultiplexer {
     }
   }
 
-  #complete(owner: Slot | HalfOpen | undefined, packet: Uint8Array, now: number): void {
+  #complete(owner: Slot | HalfOpen | undefined, packet: Uint8Array, path: Path, now: number): void {
     const { registry, stats } = this.#context;
     const fields = decodeComplete(packet);
     if (owner === undefined || fields === null) stats.unknownId++;
-    else if (owner instanceof HalfOpen) this.#completer.complete(owner, packet, fields.message, now);
+    else if (owner instanceof HalfOpen) this.#completer.complete(owner, packet, fields.message, path, now);
     else if (owner.complete === tagOf(packet)) {
       // Our acknowledgement was lost.
       owner.connection.completeReceived(now);
@@ -150,7 +150,6 @@ export class Demultiplexer {
       return;
     }
     const error = new RemoteError('CLOSED', 'the route through the base station ended');
-    this.#acceptor.halfOpen.removeWhere((entry) => entry.fields.path === route);
     this.#onRouteEnded(route);
     for (const user of [...registry.slots]) {
       if (user.connection.pathLost(route, now, error)) continue;

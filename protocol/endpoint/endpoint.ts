@@ -78,8 +78,8 @@ export class Endpoint {
     });
     this.#bareRoutes = new BareRoutes(this.#context.ids, this.#context.routes);
     this.#dialer = new Dialer(this.#context);
-    this.#acceptor = new Acceptor(this.#context);
-    const completer = new Completer(this.#context, this.#acceptor.halfOpen);
+    this.#acceptor = new Acceptor(this.#context, (entry) => this.#noteUnused(this.#bareRoutes.dropOf(entry)));
+    const completer = new Completer(this.#context, this.#acceptor.halfOpen, this.#bareRoutes);
     this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor, completer, (path) => this.withdrawRoute(path));
     this.#batch = new CoreBatch(config.core);
   }
@@ -130,10 +130,10 @@ export class Endpoint {
   }
 
   /**
-   * Offers a route that had no handshake to the connection that has this id; it takes the route when a packet of its
-   * peer arrives there (PROTOCOL.md §6). Replaces an earlier offer. Event `route-unused` when the offer ends, after 30
-   * s at the latest.
-   * @throws RemoteError NOT_FOUND: no connection has the id
+   * Offers a route that had no handshake to the connection that has this id, or to the half-open handshake that will
+   * have it; it takes the route when a packet of its peer arrives there (PROTOCOL.md §6). Replaces an earlier offer.
+   * Event `route-unused` when the offer ends, after 30 s at the latest.
+   * @throws RemoteError NOT_FOUND: nothing has the id
    */
   offerRoute(id: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
     this.#checkOpen();

@@ -256,3 +256,72 @@ describe('an offered route', () => {
     expect(thrownCode(() => device.endpoint.offerRoute(connection.remoteId(), routeOf(device, client, 40), network.now))).toBe('OK');
   });
 });
+
+describe('a handshake whose route ended before its Complete arrived', () => {
+  /** The client holds a connection that rests, the device half a handshake. */
+  function openHalf(isReportedToDevice: boolean): Relayed {
+    const relayed = setup();
+    const { client, network, connection } = relayed;
+    const carry = network.tap!;
+    network.tap = () => false;
+    relayed.introduce();
+    network.pass(20);
+    connection.allowRest();
+    if (isReportedToDevice) endRoute(relayed);
+    else client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(relayed.station), network.now);
+    network.pass(10);
+    network.tap = carry;
+    expect([relayed.device.endpoint.isAwaited, connection.restReason === null]).toEqual([true, false]);
+    return relayed;
+  }
+
+  it.each([
+    ['reported to both ends', true],
+    ['reported to the client', false],
+  ])('is completed on a route offered to it, with an end %s, and releases the lost one', (_, isReportedToDevice) => {
+    const { client, device, station, network, connection, devicePath } = openHalf(isReportedToDevice);
+    connection.sendMessage(Uint8Array.of(1));
+    const offered = routeOf(device, station, 7);
+    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    const carry = network.tap!;
+    network.tap = (datagram) => {
+      if (datagram.from !== client || datagram.bytes[0] !== 0x88) return carry(datagram);
+      const bytes = datagram.bytes.slice();
+      bytes.set(offered.route!, 1);
+      network.deliver({ from: station, to: device, bytes });
+      return false;
+    };
+    connection.resume(route(client.path(station), CLIENT_ROUTE), network.now);
+    network.pass(500);
+    expect(device.accepted.map(({ path }) => path)).toEqual([offered]);
+    expect(device.find('message')?.data).toEqual(Uint8Array.of(1));
+    expect([connection.state, connection.restReason]).toEqual(['open', null]);
+    expect([devicePath, offered].map((path) => device.endpoint.usesRoute(path))).toEqual([false, true]);
+  });
+
+  it('keeps the offer of a handshake that its own route completes, for its connection', () => {
+    const relayed = setup();
+    const { client, device, station, network, connection, devicePath } = relayed;
+    relayed.introduce();
+    const offered = routeOf(device, station, 7);
+    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    network.pass(500);
+    expect([device.accepted[0]!.path, device.endpoint.usesRoute(offered)]).toEqual([devicePath, true]);
+    connection.close(0, '', network.now);
+    network.pass(5_000);
+    expect(device.endpoint.usesRoute(offered)).toBe(false);
+    expect(client.endpoint.idle).toBe(true);
+  });
+
+  it('gives the offered route back when the Complete does not come in 10 s', () => {
+    const { device, station, network, connection } = openHalf(true);
+    const offered = routeOf(device, station, 7);
+    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    network.pass(9_000);
+    expect(device.endpoint.usesRoute(offered)).toBe(true);
+    network.pass(1_100);
+    expect(device.endpoint.usesRoute(offered)).toBe(false);
+    expect(device.endpointEvents).toContainEqual({ kind: 'route-unused', path: offered });
+    expect(thrownCode(() => device.endpoint.offerRoute(connection.remoteId(), offered, network.now))).toBe('NOT_FOUND');
+  });
+});

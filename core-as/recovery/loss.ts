@@ -22,12 +22,16 @@ import { sendAgain, settleLost } from './settle';
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
 
 /**
- * Our constants: probes per timeout; most doublings of the timeout; its largest value. RFC 9002 §6.2.1 doubles without
- * end, up to the idle timeout; ours may be disabled, and a path that recovers should be noticed.
+ * Our constants: probes per timeout; most doublings of the timeout; its largest value; the share by which some are
+ * shorter than that. RFC 9002 §6.2.1 doubles without end, up to the idle timeout; ours may be disabled, and a path that
+ * recovers should be noticed. Equal timeouts could all fall into the outages of a link that fails at that interval.
  */
 const PROBES: u32 = 2;
 const MOST_DOUBLINGS: u32 = 10;
 const LONGEST_TIMEOUT: f64 = 3_000;
+const SPREAD: f64 = 1.0 / 3;
+/** Fractional parts of the multiples of the golden ratio fill an interval evenly, however many there are. */
+const GOLDEN_RATIO: f64 = 0.618033988749895;
 /** Until the Complete packet is acknowledged: the responder waits at most 10 s from packet to packet. */
 const LONGEST_COMPLETE_TIMEOUT: f64 = 2_000;
 
@@ -105,13 +109,19 @@ export function probeTime(c: Connection): f64 {
   const flight = flightOf(c);
   if (flight.outstanding == 0 || flight.lossTime != Infinity) return Infinity;
   const timeout = probeTimeout(c) * <f64>(1 << min(flight.ptoCount, MOST_DOUBLINGS));
-  return flight.lastEliciting + min(timeout, c.complete ? LONGEST_COMPLETE_TIMEOUT : max(LONGEST_TIMEOUT, probeTimeout(c)));
+  const turn = <f64>flight.ptoCount * GOLDEN_RATIO;
+  const share = 1 - SPREAD * (turn - Math.floor(turn));
+  const longest = c.complete ? LONGEST_COMPLETE_TIMEOUT * share : max(LONGEST_TIMEOUT * share, probeTimeout(c));
+  return flight.lastEliciting + min(timeout, longest);
 }
 
 /**
  * The PTO fired: the oldest packets go out again, or a PING when they carried nothing that is repeated. A further
  * timeout without an answer takes the packets after those, and so on in turn: the peer may lack room for the oldest
  * until it gets another one.
+ *
+ * Probes need no room in the window. Once two windows are in flight, in a long silence, the packets that they repeat
+ * make room for them; else the flight, which is memory, would grow with each.
  */
 export function onProbe(c: Connection): void {
   const flight = flightOf(c);
@@ -122,6 +132,7 @@ export function onProbe(c: Connection): void {
   if (c.complete) c.flags |= SEND_COMPLETE;
   let skip = ((flight.ptoCount - 1) * PROBES) % max<u32>(flight.outstanding, 1);
   let left = PROBES;
+  const makeRoom = c.bytesInFlight > 2 * c.congestionWindow;
   for (let number = flight.base; number < c.nextNumber && left > 0; number++) {
     const record: SentPacket = recordOf(c, number);
     if (!changetype<usize>(record) || record.state != OUTSTANDING) continue;
@@ -129,9 +140,11 @@ export function onProbe(c: Connection): void {
       skip--;
       continue;
     }
-    sendAgain(c, record);
+    if (makeRoom && !record.complete && !record.mtuProbe) giveUp(c, record, number);
+    else sendAgain(c, record);
     left--;
   }
+  if (makeRoom) settleFlight(c);
 }
 
 /** Nothing in flight on a dead path will arrive: it goes out again immediately. */

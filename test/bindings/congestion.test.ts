@@ -212,6 +212,38 @@ describe('BBR on links that were difficult for it', () => {
   });
 });
 
+test.each<CongestionControl>(['cubic', 'bbr'])('%s: a link that is down 2 of every 3 s carries data in each minute', (congestion) => {
+  const flow = new Flow({ congestion, line: new Line(10e6, 30_000), rtt: 30, seed: 3, parameters: { ...PARAMETERS, idleTimeout: 0 } });
+  const minutes: number[] = [];
+  for (let minute = 0; minute < 3; minute++) {
+    const before = flow.received;
+    for (let i = 0; i < 20; i++) {
+      flow.pair.link.loss = i === 0 && minute === 0 ? 0 : 1;
+      flow.pair.run(2_000);
+      flow.pair.link.loss = 0;
+      flow.pair.run(1_000);
+    }
+    minutes.push(flow.received - before);
+  }
+  expect(Math.min(...minutes)).toBeGreaterThan(1_000_000);
+});
+
+test('bytes in flight stay below two windows and some probes in half an hour of silence', () => {
+  const flow = new Flow({
+    congestion: 'bbr',
+    line: new Line(10e6, 30_000),
+    rtt: 30,
+    seed: 3,
+    parameters: { ...PARAMETERS, idleTimeout: 0 },
+  });
+  flow.pair.run(2_000);
+  flow.pair.link.loss = 1;
+  flow.pair.run(1_800_000);
+  const { bytesInFlight, congestionWindow } = flow.stats;
+  expect(bytesInFlight).toBeGreaterThan(congestionWindow);
+  expect(bytesInFlight).toBeLessThan(2 * congestionWindow + 5 * 1_452);
+});
+
 describe('the state of a controller', () => {
   const rate = 20e6;
   const kinds: CongestionControl[] = ['cubic', 'bbr'];

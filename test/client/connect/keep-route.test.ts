@@ -1,14 +1,22 @@
 /** How the search for a route handles each answer of the base station, and when it asks again. */
 
-import { EventEmitter } from 'node:events';
+import { EventEmitter, getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { type RouteSearchOptions, searchRoute } from '../../../client/connect/keep-route.ts';
 import { stationError } from '../../../protocol/control/index.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
+import { pause } from '../../../transport/pause.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
-/** A session that wants a route, a base station that refuses with `answer`, and the times of the requests. */
-function searching(refusal: () => SvcError, restReason: SvcError | null = new RemoteError('CLOSED', 'the route ended')) {
+/**
+ * A session that wants a route, a base station that refuses with `answer`, and the times of the requests.
+ * @param takes ms until the n-th answer
+ */
+function searching(
+  refusal: () => SvcError,
+  restReason: SvcError | null = new RemoteError('CLOSED', 'the route ended'),
+  takes: (request: number) => number = () => 0,
+) {
   const sim = new Simulation();
   const environment = sim.host('client');
   const events = new EventEmitter();
@@ -30,7 +38,8 @@ function searching(refusal: () => SvcError, restReason: SvcError | null = new Re
   };
   const connector = {
     use: async () => {
-      asked.push(sim.now);
+      const time = takes(asked.push(sim.now));
+      if (time > 0) await pause(environment.clock, time);
       return { refused: refusal() };
     },
   };
@@ -54,6 +63,7 @@ describe('a connection at rest', () => {
     await sim.run(20_000);
     expect(ended).toEqual([]);
     expect(asked.length).toBeGreaterThan(8);
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
     stop.abort();
     await sim.run(1);
     await over;
@@ -69,6 +79,19 @@ test('a direct connection in a retry pause asks at once when it comes to rest', 
   emit('resting');
   await sim.run(1);
   expect(asked.length).toBe(before + 1);
+  stop.abort();
+  await sim.run(1);
+  await over;
+});
+
+test('a request that took 30 s is not the next of a row of failures: the search asks again at once', async () => {
+  const { sim, asked, stop, over } = searching(
+    () => new RemoteError('TIMEOUT', 'no answer'),
+    null,
+    (n) => (n === 12 ? 30_000 : 0),
+  );
+  await sim.run(() => asked.length === 13, 900_000);
+  expect((asked[12] as number) - (asked[11] as number)).toBeLessThanOrEqual(30_250);
   stop.abort();
   await sim.run(1);
   await over;

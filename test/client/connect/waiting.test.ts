@@ -1,9 +1,12 @@
 /** IgnoreDeviceNotAttached: a connect that waits for a device, in virtual time. */
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { answerAfterWait, whileNotAttached } from '../../../client/connect/waiting.ts';
 import type { Connection, ConnectionOptions } from '../../../client/node.ts';
 import { Router } from '../../../protocol/coap/index.ts';
 import { ClientPath, DevicePath, encodeTokens, StationPath, stationReply } from '../../../protocol/control/index.ts';
-import { StationCode } from '../../../protocol/errors/index.ts';
+import { RemoteError, StationCode } from '../../../protocol/errors/index.ts';
+import { pause } from '../../../transport/pause.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
@@ -210,4 +213,33 @@ describe('a fault that a person must fix ends a wait:', () => {
     device.setBasestationAttach(true);
     expect((await fixture.settle(result))[0]).toBe('FINGERPRINT_MISMATCH');
   });
+});
+
+test('an attempt that took 30 s is not the next of a row of failures: another one begins at once', async () => {
+  const environment = fixture.sim.host('desk');
+  const signal = new AbortController().signal;
+  const began: number[] = [];
+  const attempt = async (): Promise<string> => {
+    const count = began.push(fixture.sim.now);
+    if (count === 13) return 'attached';
+    if (count === 12) await pause(environment.clock, 30_000);
+    throw new RemoteError('NOT_ATTACHED', 'not yet');
+  };
+  await fixture.settle(whileNotAttached(environment, attempt, { signal, onWaiting: () => {} }));
+  expect((began[12] as number) - (began[11] as number)).toBeLessThanOrEqual(30_250);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('a wait that ends leaves no listener at its signal', async () => {
+  const { signal } = new AbortController();
+  let refuse = (_: RemoteError): void => {};
+  const observe = (_: object, __: unknown, onEnd: (error: RemoteError) => void) => {
+    refuse = onEnd;
+    return { cancel: () => {} };
+  };
+  const answer = answerAfterWait({ observe } as unknown as Session, { method: 'POST', path: '/' }, { signal, waits: () => {} });
+  expect(getEventListeners(signal, 'abort').length).toBe(1);
+  refuse(new RemoteError('CLOSED', 'over'));
+  await expect(answer).rejects.toMatchObject({ code: 'CLOSED' });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

@@ -8,8 +8,10 @@ import { nativeSimulation } from '../../support/simulation.ts';
 const STATION = { address: '203.0.113.1', port: 4_433 };
 const OUTSIDE = { address: '198.51.100.1', port: 5_000 };
 
-/** The keep-alive of a host that has learned how long its mappings live, with a channel and two connections. */
-async function learned() {
+/**
+ * The keep-alive of a host that has learned how long its mappings live, with a channel and connections of `types`.
+ */
+async function learned(types: readonly string[] = ['RELAY', 'DIRECT']) {
   const simulation = nativeSimulation();
   const station = simulation.host('station', { addresses: [`${STATION.address}/24`] });
   const environment = simulation.host('client', { addresses: [`${OUTSIDE.address}/24`] });
@@ -35,7 +37,7 @@ async function learned() {
     ask: async () => ({ ...OUTSIDE, port: 6_000 }),
   });
   keepAlive.followChannel(channel);
-  const connections = ['RELAY', 'DIRECT'].map((type) => sessionOf(type));
+  const connections = types.map((type) => sessionOf(type));
   for (const each of connections) keepAlive.follow(each, { profile: 'balanced' });
   await simulation.run(() => keepAlive.report(channel).state === 'learned', 100_000);
   return { simulation, keepAlive, channel, connections, pings, challenge: () => listeners.challenged?.() };
@@ -45,6 +47,11 @@ test('a relayed connection has the interval that was learned for the NAT, a dire
   const { keepAlive, connections } = await learned();
   expect(connections.map((each) => keepAlive.intervalOf(each))).toEqual([55_000, 25_000]);
   expect(keepAlive.warmInterval).toBe(40_000);
+});
+
+test('the channel of a host without connections has the default profile: balanced, at most 55 s', async () => {
+  const { keepAlive, channel } = await learned([]);
+  expect(keepAlive.report(channel)).toMatchObject({ state: 'learned', interval: 55_000 });
 });
 
 test('a channel with another interval sends again 3 s later: a single exchange would not make its flow a lasting one', async () => {

@@ -183,6 +183,13 @@ describe('requests', () => {
     const { signal } = new AbortController();
     await simulation.settle(session.request({ ...get('/hello'), signal }));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
+    const observation = session.observe({ ...get('/hello'), signal }, () => {});
+    expect(getEventListeners(signal, 'abort').length).toBe(1);
+    observation.cancel();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    session.observe({ ...get('/hello'), signal }, () => {});
+    await simulation.run(1_000);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('above the limit are answered 5.03', async () => {

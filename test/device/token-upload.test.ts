@@ -212,6 +212,27 @@ describe('a refused upload', () => {
     expect(tokens.synchronized).toBe(true);
   });
 
+  it.each(['an accepted one', 'another channel'])('is tried again at once after a long row of refusals and %s', async (what) => {
+    const refused = (): CoapReply => ({ status: Status.REQUEST_ENTITY_TOO_LARGE });
+    reply = refused;
+    tokens.manage(['a']);
+    await attach();
+    await simulation.run(600_000);
+    if (what === 'an accepted one') {
+      reply = () => CREATED;
+      await simulation.run(() => tokens.synchronized, 60_000);
+      reply = refused;
+      uploads.length = 0;
+      change('a', 'b');
+    } else {
+      uploads.length = 0;
+      endChannel();
+    }
+    await simulation.run(() => uploads.length === 2, 60_000);
+    // 250 ms, the first back-off, and the way there and back.
+    expect(uploads[1]!.at - uploads[0]!.at).toBeLessThanOrEqual(600);
+  });
+
   it('is not tried again after the channel ends', async () => {
     await attach();
     reply = () => ({ status: Status.TOO_MANY_REQUESTS, maxAge: 3_000 });

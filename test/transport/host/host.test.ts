@@ -1,4 +1,5 @@
 /** Hosts in the simulator: connect, open, close, intercept. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { Core } from '../../../bindings/index.ts';
 import { Host } from '../../../transport/host/index.ts';
@@ -34,6 +35,15 @@ describe('connect', () => {
     expect(both.simulation.now - start).toBeLessThan(3100);
     const other = both.client.connect({ ...deviceTarget(both), name: 'device:pr-1.de-other', timeout: 3000 });
     await expect(both.simulation.settle(other)).rejects.toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('a connect that is over leaves no listener at its signal', async () => {
+    const both = await hosts();
+    const { signal } = new AbortController();
+    const connect = both.client.connect({ ...deviceTarget(both), signal });
+    expect(getEventListeners(signal, 'abort').length).toBe(1);
+    await both.simulation.settle(connect);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('STOPPED by its signal', async () => {

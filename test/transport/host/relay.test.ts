@@ -2,6 +2,7 @@
  * Relayed connects with a miniature base station: it carries Initiate and Respond, forwards Route packets, and can
  * disappear.
  */
+import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { CloseCode } from '../../../protocol/errors/index.ts';
 import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
@@ -120,12 +121,15 @@ it('a socket that is unbound ends the channel on it, and the sessions on its rou
   expect([client.host.sessions.size, accepted[0]!.isOpen]).toEqual([0, false]);
 });
 
-it('a wrong pin fails on the Respond', async () => {
+it('a wrong pin fails on the Respond, and leaves no listener at the signal', async () => {
+  const { signal } = new AbortController();
   const { simulation, client, device, accepted } = await relayed();
-  const prepared = client.host.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32) });
+  const prepared = client.host.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32), signal });
   const respond = device.host.acceptRelayed(prepared.initiate, device.host.routePath(device.channel, new Uint8Array(8)));
   const establish = prepared.establish(respond, client.host.routePath(client.channel, new Uint8Array(8)));
+  expect(getEventListeners(signal, 'abort').length).toBe(1);
   await expect(simulation.settle(establish)).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
   await simulation.run(1000);
   expect(accepted).toEqual([]);
 });

@@ -178,7 +178,7 @@ describe('requests', () => {
     expect(session.stats()).toMatchObject({ openRequests: 0 });
   });
 
-  it('leave no listener at a signal once they are answered', async () => {
+  it('leave no listener at a signal once they are answered, like observations and streams', async () => {
     const { simulation, session } = await served();
     const { signal } = new AbortController();
     await simulation.settle(session.request({ ...get('/hello'), signal }));
@@ -188,6 +188,9 @@ describe('requests', () => {
     observation.cancel();
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     session.observe({ ...get('/hello'), signal }, () => {});
+    const refused = session.openStream(1, { signal });
+    expect(getEventListeners(signal, 'abort').length).toBe(2);
+    await simulation.settle(Promise.allSettled([refused]));
     await simulation.run(1_000);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });

@@ -140,6 +140,27 @@ describe('failures', () => {
     await simulation.settle(host.close());
   });
 
+  it.each(['an attach that held 10 s', 'stop and start'])('after %s, delays start again', async (what) => {
+    let verdict: AttachVerdict = { kind: 'retry', error: new RemoteError('TIMEOUT', 'busy') };
+    const { simulation, station, channel, events } = await scene(() => verdict);
+    const delays = (): number[] => events.filter(({ event }) => event === 'failed').map(({ detail }) => (detail as [string, number])[1]);
+    channel.start();
+    await simulation.run(() => delays().length === 12, 600_000);
+    if (what === 'stop and start') {
+      await simulation.settle(channel.stop());
+      channel.start();
+    } else {
+      const busy = verdict;
+      verdict = attached();
+      await simulation.run(() => channel.session !== null, 60_000);
+      await simulation.run(10_000);
+      verdict = busy;
+      for (const session of station.host.sessions) void session.close();
+    }
+    await simulation.run(() => delays().length === 13, 60_000);
+    expect(delays()[12]).toBeLessThanOrEqual(250);
+  });
+
   it('a refusal is not hurried', async () => {
     const { simulation, channel, attaches } = await scene(() => ({
       kind: 'refused',

@@ -1,6 +1,7 @@
 /** Exports of the test target: the module's exports and internals, so that each part has its own unit tests. */
 import { CONGESTION_BBR, CONGESTION_CUBIC } from './codes.generated';
 import { bbrInit, bbrLossEpisode, bbrUndo } from './congestion/bbr/bbr';
+import { checkProbeRtt } from './congestion/bbr/probe-rtt';
 import { BBR_USED, bbrOf } from './congestion/bbr/record';
 import { checkStartupDone } from './congestion/bbr/states';
 import { CUBIC_USED, cubicInit, cubicOf } from './congestion/cubic';
@@ -147,6 +148,18 @@ export function stateAfterUndo(c: Connection, because: bool): u32 {
   checkStartupDone(c, b);
   bbrUndo(c);
   return b.state;
+}
+
+/** Bandwidth that BBR believes in after ProbeRTT began in `state`: 100 bytes per ms were measured once, 40 lately. */
+export function bandwidthInProbeRtt(c: Connection, state: u32): f64 {
+  setBbrPace(c, 100, false);
+  const b = bbrOf(c);
+  b.state = <u8>state;
+  b.maxBw = 100;
+  b.bwLatest = 40;
+  b.minRttExpired = true;
+  checkProbeRtt(c, b, 10_000);
+  return b.maxBw;
 }
 
 /** K (ms), W_max and W_est (bytes). */

@@ -253,3 +253,11 @@ test.each([
   const core = testCore();
   expect(core.call.stateAfterUndo!(core.call.blankConnection!(), because)).toBe(state);
 });
+
+test.each([
+  ['ends competing: BBR goes on with the latest delivery rate', CongestionState.COMPETE, 40],
+  ['keeps the measured bandwidth where no other flow holds the queue', CongestionState.PROBE_BW_CRUISE, 100],
+])('ProbeRTT %s', (_, state, bandwidth) => {
+  const { call } = testCore();
+  expect(call.bandwidthInProbeRtt!(call.blankConnection!(), state)).toBe(bandwidth);
+});

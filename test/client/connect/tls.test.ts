@@ -67,7 +67,7 @@ describe('with a pin', () => {
     const connection = await fixture.connected();
     expect(connection.stationVerified).toBe('pinned');
     const other = unpinned({ ServerFingerprint: 'ab'.repeat(32) });
-    await fixture.settle(other.connect().catch(() => {}));
+    await expect(fixture.settle(other.connect())).rejects.toMatchObject({ code: 'NO_CHANNELS' });
     expect(other.getRemoteChannelErrorCode()).toBe('FINGERPRINT_MISMATCH');
     expect(asked).toEqual([]);
   });

@@ -22,15 +22,18 @@ describe('hostile CBOR', () => {
     ['a reference to a shared value (tag 29)', '82d81c80d81d00'],
     ['a packed table (tag 51)', 'd8338480808000'],
     ['a packed reference (tag 6)', 'c600'],
-    ['a packed simple reference', 'e0'],
     ['an explicit map (tag 259)', 'd90103a0'],
     ['a set (tag 258)', 'd9010280'],
     ['a regular expression (tag 27)', 'd81b83665265674578706161616167'],
     ['a typed array (tag 64)', 'd84041ff'],
     ['a tag of eight bytes', 'dbffffffffffffffff00'],
     ['the self-described tag', 'd9d9f700'],
-  ])('%s is refused as a tag or simple value', (_, hex) => {
-    expect(decodeError(bytes(hex))).toMatch(/a tag|a simple value/);
+  ])('%s is refused as a tag', (_, hex) => {
+    expect(decodeError(bytes(hex))).toMatch('a tag');
+  });
+
+  test('a packed simple reference is refused as a simple value', () => {
+    expect(decodeError(bytes('e0'))).toMatch('a simple value');
   });
 
   test.each([
@@ -49,12 +52,12 @@ describe('hostile CBOR', () => {
   });
 
   test.each([
-    [{ open: 0x81, name: 'arrays' }],
-    [{ open: 0x9f, name: 'indefinite arrays' }],
-    [{ open: 0xc1, name: 'tags' }],
-    [{ open: 0xa1, name: 'maps as keys' }],
-  ])('100,000 nested $open.name are refused', ({ open }) => {
-    expect(decodeError(nested(100_000, open))).toMatch(/too much nesting|a tag|a key that is not text/);
+    { open: 0x81, name: 'arrays', as: 'too much nesting' },
+    { open: 0x9f, name: 'indefinite arrays', as: 'too much nesting' },
+    { open: 0xc1, name: 'tags', as: 'a tag' },
+    { open: 0xa1, name: 'maps as keys', as: 'a key that is not text' },
+  ])('100,000 nested $name are refused: $as', ({ open, as }) => {
+    expect(decodeError(nested(100_000, open))).toMatch(as);
   });
 
   test('sixteen levels are decoded and seventeen are refused', () => {

@@ -74,12 +74,8 @@ describe("a client's address", () => {
     await attach();
     await device.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
     // The device of this test sends no Respond.
-    await fixture.settle(
-      fixture
-        .connection({ Rendezvous })
-        .connect()
-        .catch(() => {}),
-    );
+    const connect = fixture.connection({ Rendezvous }).connect();
+    await expect(fixture.settle(connect)).rejects.toMatchObject({ code: 'NO_CHANNELS' });
     expect(asked).toHaveLength(1);
     expect(asked.filter(({ peerAddress }) => peerAddress !== undefined)).toHaveLength(addresses);
   });

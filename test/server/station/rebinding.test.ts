@@ -56,7 +56,7 @@ async function upload(session: Session): Promise<void> {
   const stream = await session.openStream(0);
   await stream.write(new Uint8Array(MB));
   await stream.close();
-  await stream.readSome().catch(() => {});
+  await expect(stream.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
 }
 
 const wentTo = (packets: SimulatedPacket[], { address, port }: SocketAddress) =>

@@ -49,10 +49,10 @@ test('a route ends when the device closes', async () => {
 test('a cancelled connect leaves no route', async () => {
   await fixture.attached();
   const connection = fixture.connection();
-  const connected = connection.connect().catch(() => {});
+  const connected = connection.connect();
   await fixture.sim.run(() => routes() === 1);
   void connection.close();
-  await fixture.settle(connected);
+  await expect(fixture.settle(connected)).rejects.toMatchObject({ code: 'STOPPED' });
   await fixture.sim.run(SOON);
   expect(routes()).toBe(0);
 });

@@ -36,6 +36,6 @@ export function share(output: Output, pairing: PairingString, { linkBase, qr }: 
 }
 
 function linkBase(text: string): string {
-  if (!isLinkBase(text)) throw new InvalidArgumentError('Expected an absolute URL without "#".');
+  if (!isLinkBase(text)) throw new InvalidArgumentError('Expected an absolute URL without "#", of at most 1,024 characters.');
   return text;
 }

@@ -14,6 +14,8 @@ import { decodePairingString, type PairingString } from './pairing-string.ts';
 export const DEFAULT_LINK_BASE = 'svc://pair';
 
 const LINK = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[!"$-~]+$/;
+/** Maximum characters of a base. A QR code holds 2,953, and the longest pairing has fewer than 1,400. */
+const MAX_BASE = 1024;
 
 /**
  * Returns the link of a pairing. With a password it has no fingerprint of the device, since the password exchange
@@ -22,13 +24,14 @@ const LINK = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[!"$-~]+$/;
  * @throws LocalError INVALID_ARGUMENT
  */
 export function encodePairingLink(pairing: PairingString, base: string = DEFAULT_LINK_BASE): string {
-  if (!isLinkBase(base)) throw new LocalError('INVALID_ARGUMENT', 'the base of a pairing link is an absolute URL without "#"');
+  if (!isLinkBase(base))
+    throw new LocalError('INVALID_ARGUMENT', 'the base of a pairing link is an absolute URL without "#", of at most 1,024 characters');
   return `${base}#${encodePairingBytes(pairing)}`;
 }
 
-/** Returns true for `scheme://…` of printable ASCII without `#`. */
+/** Returns true for `scheme://…` of printable ASCII without `#`, of at most 1,024 characters. */
 export function isLinkBase(text: string): boolean {
-  return typeof text === 'string' && LINK.test(text);
+  return typeof text === 'string' && text.length <= MAX_BASE && LINK.test(text);
 }
 
 /**

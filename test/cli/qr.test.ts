@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Output } from '../../cli/frame/output.ts';
 import { share } from '../../cli/pairing-share.ts';
 import { qrCode } from '../../cli/qr.ts';
+import { encodePairingLink } from '../../protocol/records/index.ts';
 
 const LINK = `svc://pair#~${'0123456789abcdef'.repeat(8)}`;
 const QUIET = 4;
@@ -51,6 +52,17 @@ test('both forms show the same code, and another text another one', () => {
   const coloured = modules(qrCode(LINK, { colours: true }).map(uncoloured), true);
   expect(modules(qrCode(LINK), false)).toEqual(coloured);
   expect(qrCode(`${LINK}x`)).not.toEqual(qrCode(LINK));
+});
+
+test('the longest link is drawn, and a longer base is refused before', () => {
+  const texts = { password: 'p'.repeat(64), sct: 't'.repeat(64), username: 'u'.repeat(64) };
+  const server = { server: `${'s'.repeat(240)}:4433`, serverFingerprint: '0'.repeat(64) };
+  const addresses = [`${'a'.repeat(240)}:5592`];
+  const pairing = { productId: 'p'.repeat(31), deviceId: 'd'.repeat(31), ...texts, ...server, addresses };
+  const longest = encodePairingLink(pairing, `https://${'b'.repeat(1016)}`);
+  expect(longest.length).toBeGreaterThan(2_000);
+  expect(qrCode(longest)[0]?.length).toBeLessThan(177 + 2 * QUIET);
+  expect(() => encodePairingLink(pairing, `https://${'b'.repeat(1017)}`)).toThrow('of at most 1,024 characters');
 });
 
 test('a terminal gets the code as drawn, including colours', () => {

@@ -1,5 +1,5 @@
 /**
- * What a base station, or whoever stands in its place, sends over a WebSocket that this host opened: damaged answers to
+ * What a base station, or an attacker in its place, sends over a WebSocket that this host opened: damaged answers to
  * the upgrade, and damaged frames. Real sockets on loopback, in whose handlers the library `ws` runs.
  */
 import { createHash } from 'node:crypto';
@@ -25,7 +25,7 @@ const others = [
   'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 407 \r\nProxy-Authenticate: Basic\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
 ].map((answer) => utf8.encode(answer));
 
-/** Frames without mask (RFC 6455 §5.2): messages, one in fragments, text, control frames, long lengths, a reserved bit. */
+/** Frames without mask (RFC 6455 §5.2): messages, one in fragments, text, control frames, long lengths. */
 const frame = (first: number, length: readonly number[], data = 0): Uint8Array => Uint8Array.of(first, ...length, ...new Uint8Array(data));
 const frames = [
   frame(0x82, [5], 5),

@@ -274,6 +274,17 @@ describe('an idle connection', () => {
   });
 });
 
+test.each([0, 3, 6])('a base station that stops %i ms after a client connected, and starts again, ends no connection', async (ms) => {
+  await echoDevice();
+  const connection = await fixture.connected({ Rendezvous: false });
+  await fixture.sim.run(ms);
+  await fixture.settle(station.basestation.close());
+  station.kill();
+  await station.start();
+  expect((await fixture.coap(connection, 'GET', '/hello')).status).toBe(205);
+  expect(connection.isConnected).toBe(true);
+});
+
 describe('a connection at rest is ended', () => {
   /** The device starts again, with its state lost, while the base station is away. */
   test('within a second by a device that lost its state', async () => {

@@ -23,6 +23,21 @@ const CORE_FILE = {
     onResolve({ filter: /\/embedded\.ts$/ }, () => ({ path: fileURLToPath(new URL('frame/embedded.ts', import.meta.url)) })),
 };
 
+/** What all bundles have in common, for esbuild. */
+export const SETTINGS = {
+  bundle: true,
+  metafile: true,
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20',
+  supported: { 'dynamic-import': false },
+  external: EXTERNAL,
+  plugins: [CORE_FILE],
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
 /** Builds `dist/svc`. @param root of the repository */
 export async function bundleCommand(root) {
   const folder = join(root, 'dist/svc');
@@ -51,21 +66,6 @@ function digestOf(file) {
 }
 
 async function bundle(root, outfile, source) {
-  const { metafile } = await build({
-    ...source,
-    absWorkingDir: root,
-    outfile,
-    bundle: true,
-    metafile: true,
-    platform: 'node',
-    format: 'cjs',
-    target: 'node20',
-    supported: { 'dynamic-import': false },
-    external: EXTERNAL,
-    plugins: [CORE_FILE],
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-  });
+  const { metafile } = await build({ ...SETTINGS, ...source, absWorkingDir: root, outfile });
   return metafile;
 }

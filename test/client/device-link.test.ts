@@ -38,8 +38,8 @@ test.each<[string, string | null, Partial<GatewayOptions>, string]>([
 });
 
 test.each([
-  ['begins anew', 30_000, true],
-  ['goes on', 29_999, false],
+  ['starts again', 30_000, true],
+  ['continues', 29_999, false],
 ])('after a long outage and a connection, the back-off of the next outage %s when the connection held %d ms', async (_, held, isAnew) => {
   const sim = nativeSimulation();
   const { connection, close } = standIn();

@@ -255,7 +255,7 @@ test.each([
 });
 
 test.each([
-  ['ends competing: BBR goes on with the latest delivery rate', CongestionState.COMPETE, 40],
+  ['ends competing: BBR continues with the latest delivery rate', CongestionState.COMPETE, 40],
   ['keeps the measured bandwidth where no other flow holds the queue', CongestionState.PROBE_BW_CRUISE, 100],
 ])('ProbeRTT %s', (_, state, bandwidth) => {
   const { call } = testCore();

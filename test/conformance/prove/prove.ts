@@ -32,8 +32,16 @@ const SLOWER = 5;
 
 type Planned = Claim & { readonly replacement: Replacement };
 
-/** @param onVerdict receives each claim as soon as it is decided */
-export async function prove(root: string, claims: readonly Claim[], onVerdict: (verdict: Verdict) => void): Promise<void> {
+/**
+ * @param onVerdict receives each claim as soon as it is decided
+ * @param mayBegin asked before each claim: false ends the run
+ */
+export async function prove(
+  root: string,
+  claims: readonly Claim[],
+  onVerdict: (verdict: Verdict) => void,
+  mayBegin: () => boolean,
+): Promise<void> {
   const planned: Planned[] = [];
   for (const claim of claims) {
     const replacement = replacementOf(root, claim.row);
@@ -47,9 +55,11 @@ export async function prove(root: string, claims: readonly Claim[], onVerdict: (
   );
   try {
     for (const file of new Set(planned.map((claim) => claim.file))) {
+      if (!mayBegin()) return;
       const own = planned.filter((claim) => claim.file === file);
       const recorded = await record(runner, file, own).catch(messageOf);
       for (const claim of own) {
+        if (!mayBegin()) return;
         if (typeof recorded === 'string') onVerdict({ claim, obstacle: recorded });
         else onVerdict({ claim, ...(await verdict(runner, claim, recorded).catch((error) => ({ obstacle: messageOf(error) }))) });
       }

@@ -1,9 +1,10 @@
 /**
- * `npm run conformance -- --prove [--all] [--since COMMIT] [--tenth N] [--only TEXT] [--why] [--budget S]`: replaces the
- * symbols of rows that are done and demands that their tests fail. Prints the unproved claims, with `--why` also how the
- * tests of the others failed, then figures. Begins no claim after S seconds. Last line: `tests: N passed, N failed, N
- * skipped`, counted in claims: proved, not proved or missing, and not proved again because nothing changed or the time
- * was over. Exit code 1 when something is not proved, or the time was over before anything was.
+ * `npm run conformance -- --prove [--all] [--since COMMIT] [--tenth N] [--only TEXT] [--why] [--budget S]`:
+ * replaces the symbols of rows that are done and demands that their tests fail. Prints the unproved claims, with
+ * `--why` also how the tests of the others failed, then figures. Begins no claim after S seconds. Last line:
+ * `tests: N passed, N failed, N skipped`, counted in claims: proved, not proved or missing, and not proved again
+ * because nothing changed or the time was over. Exit code 1 when something is not proved, or the time was over before
+ * anything was.
  */
 import { parseArgs } from 'node:util';
 import { missingRows, type Row } from '../check.ts';

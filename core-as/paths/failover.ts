@@ -3,12 +3,13 @@
  *
  * From its second probe timeout on, an end reports that to its caller: a route may be dead on this side of the station,
  * where only its channel can restore it. On the second it challenges the active and all warm paths. An initiator that
- * is challenged on a warm path challenges too: the peer may be the only end with something to send. The consequences of
- * answers and silence: migration.ts.
+ * is challenged on a warm path challenges too: the peer may be the only end with something to send. An initiator that
+ * hears from none repeats the check, as all of them may have been silent for a moment. The consequences of answers and
+ * silence: migration.ts.
  */
 import { Connection, SUSPECTED } from '../records/connection';
 import { flightOf } from '../records/flight';
-import { CHALLENGING, FREE, FULL_SIZE, is, LEAVING, MOST_PATHS, pathAt, pathsOf } from '../records/path';
+import { CHALLENGING, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, pathAt, pathsOf, VALIDATED } from '../records/path';
 import { challenge } from './challenges';
 import { checkTime } from './migration';
 
@@ -22,21 +23,35 @@ export function onProbeTimeout(c: Connection, now: f64): void {
   if (c.paths && flightOf(c).ptoCount == SUSPICIOUS_TIMEOUTS) suspect(c, now);
 }
 
-/** Checks the liveness of the active path, and whether warm ones could take over. */
+/** Checks the liveness of the active path, and whether others could take over. */
 export function suspect(c: Connection, now: f64): void {
-  if (is(pathAt(c, c.activePath), CHALLENGING) || !hasWarm(c)) return;
+  if (is(pathAt(c, c.activePath), CHALLENGING) || !hasOther(c)) return;
   pathsOf(c).checkStart = now;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
-    if (i == c.activePath || isWarm(c, i)) challenge(c, i, now + checkTime(c, i), now);
+    if (i == c.activePath || mayTakeOver(c, i)) challenge(c, i, now + checkTime(c, i), now);
   }
 }
 
-function hasWarm(c: Connection): bool {
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) if (isWarm(c, i)) return true;
+/**
+ * The peer reaches this initiator on a path other than the active one, with a challenge. A check that began while that
+ * path was silent would ask there again too late.
+ */
+export function reachedOnStandby(c: Connection, index: u8, now: f64): void {
+  suspect(c, now);
+  const p = pathAt(c, index);
+  if (!is(p, CHALLENGING)) return;
+  p.challengeAt = now;
+  p.deadline = max(p.deadline, now + checkTime(c, index));
+}
+
+function hasOther(c: Connection): bool {
+  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) if (mayTakeOver(c, i)) return true;
   return false;
 }
 
-function isWarm(c: Connection, index: u8): bool {
+function mayTakeOver(c: Connection, index: u8): bool {
   const p = pathAt(c, index);
-  return index != c.activePath && p.state != FREE && is(p, FULL_SIZE) && !is(p, LEAVING);
+  if (index == c.activePath || p.state == FREE || is(p, LEAVING)) return false;
+  // One that failed may carry again; a validation under way keeps its time.
+  return is(p, FULL_SIZE) || (is(p, KEPT) && p.state == VALIDATED && !is(p, CHALLENGING));
 }

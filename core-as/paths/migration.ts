@@ -57,6 +57,8 @@ const LONGEST_CHECK: f64 = 3_000;
  * another packet.
  */
 const CONTEST_PAUSE: f64 = 3_000;
+/** Our constant, ms: pause between two checks while no path answers. */
+const SEEK_PAUSE: f64 = 3_000;
 
 /** Time for a path in use to answer, ms. */
 export function checkTime(c: Connection, index: u8): f64 {
@@ -210,6 +212,7 @@ function activeUnanswered(c: Connection, now: f64): void {
     all.activeDead = 1;
     const best = bestAnswering(c);
     if (best != NO_PATH) failOverTo(c, best, now);
+    else pathAt(c, dead).challengeAt = now + SEEK_PAUSE;
   }
 }
 

@@ -9,7 +9,7 @@ import { ROUTE_HEADER } from '../packet/header';
 import { CHALLENGED, Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
 import { CHALLENGING, FULL_SIZE, is, NO_PATH, pathAt } from '../records/path';
 import { challenge, FULL_DATAGRAM, validationTime } from './challenges';
-import { suspect } from './failover';
+import { reachedOnStandby } from './failover';
 import { queueResponse } from './responses';
 import { ensurePaths } from './table';
 
@@ -24,5 +24,5 @@ export function onChallenge(c: Connection, data: u64, index: u8, size: u32, now:
     c.pending |= SEND_PING;
     if (flagged(c, INITIATOR)) c.flags |= CHALLENGED;
   } else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
-  else if (flagged(c, INITIATOR) && p.answeredAt != now) suspect(c, now);
+  else if (flagged(c, INITIATOR) && p.answeredAt != now) reachedOnStandby(c, index, now);
 }

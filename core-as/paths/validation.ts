@@ -7,10 +7,11 @@
  *
  * The consequences for the choice of the active path are not decided here (migration.ts).
  */
-import { Connection, LIMITED } from '../records/connection';
+import { Connection, flagged, LIMITED, RESTING } from '../records/connection';
 import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, SMALL, VALIDATED } from '../records/path';
 import { guessRtt } from '../recovery/path-state';
 import { keepWarm, rest, validationTime } from './challenges';
+import { suspect } from './failover';
 import { answered, unanswered } from './migration';
 import { dropPath } from './table';
 
@@ -40,9 +41,16 @@ export function onPathTimeout(c: Connection, now: f64): void {
       if (is(p, CHALLENGING)) giveUp(c, i, now);
       else if (i != c.activePath && !is(p, KEPT)) dropPath(c, i);
     } else if (!is(p, CHALLENGING) && now >= p.challengeAt) {
-      keepWarm(c, i, now);
+      if (i == c.activePath) seek(c, i, now);
+      else keepWarm(c, i, now);
     }
   }
+}
+
+/** The active path did not answer, nor did another (migration.ts): checks them once more. */
+function seek(c: Connection, active: u8, now: f64): void {
+  pathAt(c, active).challengeAt = Infinity;
+  if (!flagged(c, RESTING)) suspect(c, now);
 }
 
 /** The n-th challenge was answered after `rtt` ms. */

@@ -374,6 +374,33 @@ describe('a path stops answering', () => {
     expect(pair.run(1_000, () => pair.responder.ways[pair.responder.active]?.theirs === 'client:2')).toBe(true);
   });
 
+  const silentFor = (ms: number, isChallenged: boolean) => {
+    const pair = new RoutedPair({ delay: 1 });
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(300);
+    pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 25_000 });
+    pair.run(1_000);
+    dead(pair, () => true);
+    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.run(ms);
+    dead(pair, ({ to }) => !to.endsWith(':2'));
+    const from = pair.now;
+    const { responder } = pair;
+    if (isChallenged) responder.connection.probePath(responder.indexOf({ ours: 'device:2', theirs: 'client:2' }), pair.now);
+    pair.run(30_000, () => pair.initiator.active === 1);
+    return pair.now - from;
+  };
+
+  test('and a warm one with it until the device challenges there: the client migrates, however far its own check is', () => {
+    const times = Array.from({ length: 40 }, (_, i) => silentFor(100 + 3 * i, true));
+    expect(Math.max(...times)).toBeLessThan(100);
+  });
+
+  test('and a warm one with it for a while: the client asks both again every 3 s, and takes the one that answers', () => {
+    for (const ms of [200, 500, 1_000, 4_000, 15_000]) expect(silentFor(ms, false), `${ms} ms`).toBeLessThan(3_200);
+  });
+
   test('challenging a warm path again restarts its timeout', () => {
     const { pair } = warm();
     dead(pair, () => true);

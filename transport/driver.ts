@@ -57,8 +57,8 @@ export interface DriverStats {
   failures: number;
 }
 
-/** Packets per service before arrivals get their turn: about half a millisecond of sending. */
-const PACKETS_PER_SERVICE = 128;
+/** Packets per service before arrivals get their turn: what waits behind a bulk transfer waits for one such batch. */
+const PACKETS_PER_SERVICE = 32;
 /** Free slots below which the engine may return no packets only because it lacks slots. */
 const LEAST_FREE = 2;
 /** Share of the engine's slots that is left for the last socket when all others stall. */

@@ -162,12 +162,13 @@ describe('driver', () => {
       bench.leave();
     }
     expect(driver.stats.sent).toBe(1000);
-    expect(Math.max(...sent)).toBeLessThanOrEqual(128);
+    // The first turn has the service of `wake`, too.
+    expect([sent[0], Math.max(...sent.slice(1))]).toEqual([64, 32]);
   });
 
   it.each([
     { packets: 1, services: 16 },
-    { packets: 30, services: 5 },
+    { packets: 30, services: 2 },
   ])('lets them receive after $services services of $packets packets, however often it is woken', async ({ packets, services }) => {
     const { bench, driver } = await Bench.bound();
     let longest = 0;

@@ -10,7 +10,7 @@ import { SocketAddressReader } from './socket-address.ts';
 import { MSG_DONTWAIT, type SystemCalls } from './system-calls.ts';
 
 /** Most datagrams, and bytes, read between two turns of the event loop: other due work must get its turn, too. */
-const PER_TURN = 128;
+const PER_TURN = 64;
 const BYTES_PER_TURN = 1024 * 1024;
 /** Datagrams per call after a large one: more would have left a processor's cache before they are processed. */
 const LARGE_BATCH = 4;

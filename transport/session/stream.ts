@@ -64,8 +64,10 @@ export type StreamEvent =
   | { kind: 'stopped'; code: number };
 
 interface Read {
-  /** The buffer of readAll; null for readSome, which takes at most `max` bytes. */
+  /** The buffer of readAll or of a reader; null for readSome, which takes at most `max` bytes. */
   readonly target: Uint8Array | null;
+  /** Whether some bytes are enough. */
+  readonly isPartial: boolean;
   readonly max: number;
   filled: number;
   readonly result: Deferred<Uint8Array>;
@@ -157,7 +159,7 @@ export class SessionStream {
       return Promise.resolve(bytes);
     }
     if (this.#readEnd !== null) return Promise.reject(this.#readEnd);
-    this.#read = { target: null, max: most, filled: 0, result: new Deferred() };
+    this.#read = { target: null, isPartial: true, max: most, filled: 0, result: new Deferred() };
     return this.#read.result.promise;
   }
 
@@ -172,7 +174,7 @@ export class SessionStream {
     const obstacle = valid ? this.#readObstacle() : new LocalError('INVALID_ARGUMENT', `cannot read ${length} bytes`);
     if (obstacle !== null) return Promise.reject(obstacle);
     if (length === 0) return Promise.resolve(new Uint8Array(0));
-    const read: Read = { target: new Uint8Array(length), max: length, filled: 0, result: new Deferred() };
+    const read: Read = { target: new Uint8Array(length), isPartial: false, max: length, filled: 0, result: new Deferred() };
     this.#read = read;
     this.#advanceRead(read);
     if (read.filled > 0) this.#carrier.wake(); // credit to return
@@ -233,20 +235,14 @@ export class SessionStream {
   }
 
   /**
-   * The reading direction as a WHATWG stream; do not use readSome and readAll then. Cancelling it asks the peer to stop
-   * sending.
+   * The reading direction as a WHATWG byte stream; do not use readSome and readAll then. Cancelling it asks the peer to
+   * stop sending. A reader of the mode `byob` fills the caller's buffer: bulk data then leaves no garbage.
    */
   get readable(): ReadableStream<Uint8Array> {
-    this.#readable ??= new ReadableStream<Uint8Array>(
+    this.#readable ??= new ReadableStream(
       {
-        pull: async (controller) => {
-          try {
-            controller.enqueue(await this.readSome());
-          } catch (error) {
-            if (this.#readEnd?.code !== 'END_OF_FILE') throw error;
-            controller.close();
-          }
-        },
+        type: 'bytes',
+        pull: (controller) => this.#pull(controller),
         cancel: () => this.#stopReading(new LocalError('STOPPED', 'reading was cancelled'), StreamCode.NO_ERROR),
       },
       // Nothing is read ahead: data waits in the core, bounded by the stream's window.
@@ -375,6 +371,29 @@ export class SessionStream {
     else this.#read = read;
   }
 
+  async #pull(controller: ReadableByteStreamController): Promise<void> {
+    const request = controller.byobRequest;
+    try {
+      if (request?.view) request.respond(await this.#readInto(request.view as Uint8Array));
+      else controller.enqueue((await this.readSome()) as Uint8Array<ArrayBuffer>);
+    } catch (error) {
+      if (this.#readEnd?.code !== 'END_OF_FILE') throw error;
+      controller.close();
+      request?.respond(0);
+    }
+  }
+
+  /** Reads what has arrived, at least one byte, into `target`. @returns how many bytes */
+  async #readInto(target: Uint8Array): Promise<number> {
+    const obstacle = this.#readObstacle();
+    if (obstacle !== null) throw obstacle;
+    const read: Read = { target, isPartial: true, max: target.length, filled: 0, result: new Deferred() };
+    this.#read = read;
+    this.#advanceRead(read);
+    if (read.filled > 0) this.#carrier.wake(); // credit to return
+    return (await read.result.promise).length;
+  }
+
   /** Takes data for readSome, while no read is outstanding; also detects the end right after the last bytes. */
   #take(max: number): Uint8Array {
     const bytes = this.#carrier.takeStream(this.#id, max);
@@ -393,14 +412,15 @@ export class SessionStream {
       if (count > 0) read.filled += count;
     }
     this.#bytesRead += read.filled - before;
-    if (read.filled === target.length) this.#resolveAll(read, target);
+    if (read.filled === target.length || (read.isPartial && read.filled > 0)) this.#resolveAll(read, target);
     if (count < 0) this.#endReading(endOfFile());
   }
 
-  /** A short result does not keep its whole array. */
+  /** A short result of readAll does not keep its whole array. */
   #resolveAll(read: Read, target: Uint8Array): void {
     this.#read = null;
-    read.result.resolve(read.filled === target.length ? target : target.slice(0, read.filled));
+    const isWhole = read.filled === target.length;
+    read.result.resolve(isWhole ? target : read.isPartial ? target.subarray(0, read.filled) : target.slice(0, read.filled));
   }
 
   #advanceWrite(write: Write): void {

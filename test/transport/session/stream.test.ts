@@ -299,6 +299,35 @@ describe('WHATWG streams', () => {
     expect(s.readable).toBe(s.readable);
   });
 
+  it("readable fills a reader's own buffer with what has arrived, at least one byte, and closes at the end", async () => {
+    carrier.arrived = [1, 2];
+    const reader = s.readable.getReader({ mode: 'byob' });
+    const { value } = await reader.read(new Uint8Array(new ArrayBuffer(8), 2, 5));
+    expect([value, value?.byteOffset, value?.buffer.byteLength]).toEqual([bytes(1, 2), 2, 8]);
+    const next = reader.read(new Uint8Array(value!.buffer));
+    expect(await settledLater(next)).toBe(false);
+    carrier.arrived = [3, 4, 5];
+    s.handle({ kind: 'readable' });
+    expect(await next).toEqual({ done: false, value: bytes(3, 4, 5) });
+    carrier.arrived = [6, 7];
+    expect((await reader.read(new Uint8Array(1))).value).toEqual(bytes(6));
+    expect((await reader.read(new Uint8Array(1))).value).toEqual(bytes(7));
+    const last = reader.read(new Uint8Array(4));
+    carrier.end = true;
+    s.handle({ kind: 'readable' });
+    expect(await last).toEqual({ done: true, value: bytes() });
+    expect(s.stats().bytesRead).toBe(7);
+  });
+
+  it.each(['default', 'byob'] as const)('a read of readable in the mode %s ends with its cancellation', async (mode) => {
+    const reader = mode === 'byob' ? s.readable.getReader({ mode }) : s.readable.getReader();
+    const read =
+      mode === 'byob' ? (reader as ReadableStreamBYOBReader).read(new Uint8Array(4)) : (reader as ReadableStreamDefaultReader).read();
+    await reader.cancel();
+    expect(await read).toEqual({ done: true, value: undefined });
+    expect(carrier.calls).toEqual([`stop ${StreamCode.NO_ERROR}`]);
+  });
+
   it('readable fails with the abort of the peer', async () => {
     const read = s.readable.getReader().read();
     s.handle({ kind: 'reset', code: StreamCode.ABORTED });

@@ -29,3 +29,8 @@ export class LocalError extends SvcError {
 export class RemoteError extends SvcError {
   override name = 'RemoteError';
 }
+
+/** Returns whether the core has trapped, which the endpoint reports to all its connections. */
+export function isCoreFailure(error: unknown): boolean {
+  return error instanceof LocalError && error.code === 'CORE_FAILED';
+}

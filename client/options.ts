@@ -49,7 +49,10 @@ export interface ConnectionOptions {
   KeepAliveInterval?: number;
   KeepAliveRetryInterval?: number;
   KeepAliveMaxRetries?: number;
-  /** Longest time for one handshake, ms; on the local network 2.5 s at most. */
+  /**
+   * Longest time for one handshake, ms, with the acknowledgement of a device that is near its limit of connections; on
+   * the local network 2.5 s at most.
+   */
   DtlsHelloTimeout?: number;
   /** Longest time for the whole `connect`, ms. */
   ConnectTimeout?: number;

@@ -18,7 +18,7 @@ import {
   EventKind,
   type KeepAlive,
 } from '../../bindings/index.ts';
-import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { CloseCode, closeError, isCoreFailure, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import { decodeReason, encodeReason } from './close-reason.ts';
@@ -55,7 +55,8 @@ export class Connection extends Traffic {
   /** Created at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
-  #isUnconfirmed = false;
+  /** When it ends unless the peer acknowledges it; never once that has happened. */
+  #confirmBy = Number.POSITIVE_INFINITY;
   #heardAt = 0;
   /** Time of the last timed call, for deadlines of what begins in between. */
   #now = 0;
@@ -220,18 +221,7 @@ export class Connection extends Traffic {
   /** Ends the connection, in any state. A `closed` event without error follows at once, the closing period later. */
   close(code: number, reason: string, now: number): void {
     this.#now = now;
-    if (this.#state === 'closing' || this.#state === 'closed') return;
-    try {
-      this.#core?.close(code, encodeReason(reason), now);
-    } catch (error) {
-      if (isCoreFailure(error)) return;
-      throw error;
-    }
-    this.#finish(this.#core === null ? 'closed' : 'closing');
-    this.#emit({ kind: 'closed', error: null, code, reason });
-    this.#owner.eventful();
-    if (this.#core === null) this.#owner.drained();
-    else this.#owner.touched();
+    if (this.#state !== 'closing' && this.#state !== 'closed') this.#end(null, code, reason, now);
   }
 
   /** Returns the figures of the data plane and of rests; null while there is no data plane. */
@@ -277,7 +267,7 @@ export class Connection extends Traffic {
     return Math.min(
       this.#core.nextTimeout(),
       this.restReason === null ? (this.#streams?.nextTimeout() ?? never) : never,
-      this.#ended ? never : (this.#rest?.nextTimeout() ?? never),
+      this.#ended ? never : Math.min(this.#rest?.nextTimeout() ?? never, this.#confirmBy),
     );
   }
 
@@ -285,7 +275,11 @@ export class Connection extends Traffic {
     this.#now = now;
     this.#core?.handleTimeout(now);
     if (this.restReason === null) this.#streams?.handleTimeout(now);
-    if (!this.#ended && this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
+    // The acknowledgement may have come in the same pass.
+    if (now >= this.#confirmBy) this.#pump();
+    if (this.#ended) return;
+    if (now >= this.#confirmBy) this.#end(new RemoteError('TIMEOUT', 'the peer does not answer'), CloseCode.NO_ERROR, '', now);
+    else if (this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
   }
 
   // Reports of the endpoint.
@@ -298,8 +292,8 @@ export class Connection extends Traffic {
     this.#limits = known.streams;
     this.#acceptStreams = known.acceptStreams;
     this.#state = 'open';
-    this.#isUnconfirmed = known.isUnconfirmed === true;
-    if (this.initiator && !this.#isUnconfirmed) this.#emit({ kind: 'opened' });
+    if (known.confirmBy !== undefined) this.#confirmBy = known.confirmBy;
+    else if (this.initiator) this.#opened();
   }
 
   /** Responder: the Complete, or a duplicate of it, was verified and needs an acknowledgement. */
@@ -329,12 +323,11 @@ export class Connection extends Traffic {
   /** Ends the connection without a packet: the handshake failed, the peer lost its state, or the core is dead. */
   lost(error: SvcError, code: number = CloseCode.NO_ERROR): void {
     if (this.#state === 'closed') return;
-    const failed = this.#state === 'handshaking';
-    const silent = this.#state === 'closing';
+    const previous = this.#state;
     this.#finish('closed');
     this.#events = null;
-    if (failed) this.#emit({ kind: 'failed', error });
-    else if (!silent) this.#emit({ kind: 'closed', error, code, reason: error.message });
+    if (previous === 'handshaking') this.#emit({ kind: 'failed', error });
+    else if (previous === 'open') this.#emit({ kind: 'closed', error, code, reason: error.message });
   }
 
   /** Frees the core's slot. Only queued events remain. */
@@ -370,7 +363,7 @@ export class Connection extends Traffic {
     if (kind === EventKind.DRAINED) this.#owner.drained();
     else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
-    else if (kind === EventKind.COMPLETED && this.#isUnconfirmed) this.#emit({ kind: 'opened' });
+    else if (kind === EventKind.COMPLETED && this.#confirmBy !== Number.POSITIVE_INFINITY) this.#opened();
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
     else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
@@ -381,8 +374,13 @@ export class Connection extends Traffic {
     else if (kind === EventKind.RESTED) this.#beginRest(new LocalError('TIMEOUT', SILENT));
     else if (kind === EventKind.RESUMED) this.#resumed();
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
-    else if (kind === EventKind.TIMED_OUT) this.#timedOut();
+    else if (kind === EventKind.TIMED_OUT) this.#closed('closing', new LocalError('TIMEOUT', SILENT), CloseCode.NO_ERROR, SILENT);
     else this.#translateStream(kind, id, value, this.#makeStreams(core));
+  }
+
+  #opened(): void {
+    this.#confirmBy = Number.POSITIVE_INFINITY;
+    this.#emit({ kind: 'opened' });
   }
 
   #translatePath(kind: number, index: number, value: number, core: CoreConnection): void {
@@ -424,26 +422,34 @@ export class Connection extends Traffic {
     this.#emit({ kind: 'resumed' });
   }
 
-  /** Ends a connection that got no path in time, and notifies the peer in case it can still receive. */
+  /** Ends a connection that got no path in time. */
   #restOver(error: SvcError, now: number): void {
     this.#rest?.end(now);
-    this.#core?.close(CloseCode.ROUTE_CLOSED, encodeReason(error.message), now);
-    this.#finish('closing');
-    this.#emit({ kind: 'closed', error, code: CloseCode.ROUTE_CLOSED, reason: error.message });
+    this.#end(error, CloseCode.ROUTE_CLOSED, error.message, now);
+  }
+
+  /** Ends the connection, and notifies the peer in case it can receive. */
+  #end(error: SvcError | null, code: number, reason: string, now: number): void {
+    try {
+      this.#core?.close(code, encodeReason(reason), now);
+    } catch (failure) {
+      if (isCoreFailure(failure)) return;
+      throw failure;
+    }
+    this.#closed(this.#core === null ? 'closed' : 'closing', error, code, reason);
     this.#owner.eventful();
-    this.#owner.touched();
+    if (this.#core === null) this.#owner.drained();
+    else this.#owner.touched();
   }
 
   #closedByPeer(code: number, core: CoreConnection): void {
     const reason = decodeReason(core.closeReason());
-    this.#finish('closing');
-    this.#emit({ kind: 'closed', error: closeError(code, reason), code, reason });
+    this.#closed('closing', closeError(code, reason), code, reason);
   }
 
-  #timedOut(): void {
-    this.#finish('closing');
-    const error = new LocalError('TIMEOUT', SILENT);
-    this.#emit({ kind: 'closed', error, code: CloseCode.NO_ERROR, reason: error.message });
+  #closed(state: 'closing' | 'closed', error: SvcError | null, code: number, reason: string): void {
+    this.#finish(state);
+    this.#emit({ kind: 'closed', error, code, reason });
   }
 
   #finish(state: 'closing' | 'closed'): void {
@@ -491,9 +497,4 @@ export class Connection extends Traffic {
     this.#owner.touched();
     return result;
   }
-}
-
-/** Returns whether the core has trapped, which the endpoint reports to all its connections. */
-function isCoreFailure(error: unknown): boolean {
-  return error instanceof LocalError && error.code === 'CORE_FAILED';
 }

@@ -42,6 +42,9 @@ export interface Established {
   readonly flowParts: number;
   readonly streams: StreamLimits;
   readonly acceptStreams: boolean;
-  /** Initiator: the peer may refuse, so the connection opens when the peer acknowledges it. */
-  readonly isUnconfirmed?: boolean;
+  /**
+   * Initiator: the peer may refuse, so the connection opens when the peer acknowledges it; it ends when that has not
+   * happened at this time, ms. Default: it is open at once.
+   */
+  readonly confirmBy?: number;
 }

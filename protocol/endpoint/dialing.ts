@@ -7,11 +7,11 @@
  * 3. Respond: decoded on a copy of the state. Before anything of our own is sent, the key is checked against the pin,
  *    and `info` against `expect`.
  * 4. The Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open
- *    immediately.
+ *    immediately. From a crowded peer it awaits the acknowledgement, until the deadline.
  */
 import type { DataParameters } from '../../bindings/index.ts';
 import type { Connection } from '../connection/index.ts';
-import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { isCoreFailure, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { equalBytes, fingerprint, fingerprintsEqual } from '../identity/index.ts';
 import type { HandshakeState } from '../noise/index.ts';
 import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
@@ -155,7 +155,7 @@ export class Dialer {
       checkExpected(dial.options.expect ?? {}, offer.info);
       this.#establish(slot, dial, { offer, remoteId: respond.source.slice(), path, fingerprint: key }, now);
     } catch (error) {
-      if (!(error instanceof LocalError || error instanceof RemoteError) || error.code === 'CORE_FAILED') throw error;
+      if (!(error instanceof LocalError || error instanceof RemoteError) || isCoreFailure(error)) throw error;
       this.#fail(slot, error);
     }
     return true;
@@ -187,7 +187,7 @@ export class Dialer {
       flowParts: Math.min(flowPartsOf(local), peer.offer.flowParts),
       streams,
       acceptStreams: false,
-      isUnconfirmed: peer.offer.crowded,
+      ...(peer.offer.crowded && { confirmBy: dial.options.deadline }),
     });
     dial.wipe();
     slot.dial = null;

@@ -1,5 +1,5 @@
 /** Errors of the project: the three classes, the catalogue of codes, and the numbers on the wire. */
-export { LocalError, RemoteError, SvcError } from '../../bindings/error.ts';
+export { isCoreFailure, LocalError, RemoteError, SvcError } from '../../bindings/error.ts';
 export { asSvcError } from './as-svc-error.ts';
 export { type CatalogueEntry, catalogue, type ErrorCode, errorMeaning, isErrorCode, type Raiser } from './catalogue.ts';
 export { CloseCode, closeCodeName, closeError, StreamCode, streamCodeName, streamError, TransportCode } from './codes.ts';

@@ -43,6 +43,33 @@ describe('DtlsHelloTimeout', () => {
     expect(after).toBe(expected);
   });
 
+  test.each([
+    ['a direct', { directCandidatesChannelErrorCode: 'NOT_FOUND' }, 1_500],
+    // The handshake with the base station comes before.
+    ['a relayed', { remoteChannelErrorCode: 'TIMEOUT' }, 1_520],
+  ])('ends the wait for the acknowledgement of a crowded device that falls silent, over %s path', async (way, expected, time) => {
+    const isRelayed = way === 'a relayed';
+    if (isRelayed) await fixture.station();
+    const under = await fixture.device();
+    const { device, host } = under;
+    device.limitConnections(0);
+    await fixture.start(under);
+    if (isRelayed) await fixture.until(under, 'ATTACHED');
+    // The Respond arrives: as it is, or in an answer over the channel.
+    const isLost = (data: Uint8Array): boolean => (isRelayed ? data[0] === 0x88 : data[0] !== 0x82);
+    fixture.sim.onPacket = ({ from, data }) => (from === host && isLost(data) ? 'drop' : undefined);
+    const options = { DtlsHelloTimeout: 1_500, Local: false };
+    const connection = isRelayed ? fixture.connection(options) : fixture.directConnection(host, device.localPort, options);
+    const events: string[] = [];
+    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    const { after, error } = await failure(connection);
+    expect(error).toMatchObject({ code: 'NO_CHANNELS', ...expected });
+    expect(after).toBe(time);
+    fixture.sim.onPacket = undefined;
+    await fixture.sim.run(10_000);
+    expect(events).toEqual([]);
+  });
+
   test('ends the wait for a device that does not answer the base station, which waits for 4 s', { tags: ['slow'] }, async () => {
     const station = await fixture.station();
     const device = await fixture.raw.client();

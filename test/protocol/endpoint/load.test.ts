@@ -217,6 +217,46 @@ describe('a connection above the limit', () => {
     expect(device.accepted).toHaveLength(2);
   });
 
+  it('awaits the acknowledgement of a crowded device until the deadline of the handshake, then frees its slot', () => {
+    const network = new EndpointFixture(5);
+    const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 0 } });
+    const client = network.client();
+    const began = network.now;
+    let isSilent = true;
+    network.tap = ({ bytes, to }) => !isSilent || to === client || bytes[0] === 0x80;
+    const connection = dial(client, device, { deadline: began + 2_000 });
+    network.pass(1_999);
+    expect([client.find('opened'), connection.state]).toEqual([undefined, 'open']);
+    network.pass(1);
+    const timeout = { name: 'RemoteError', code: 'TIMEOUT', message: 'the peer does not answer' };
+    expect(client.find('closed')).toMatchObject({ error: timeout });
+    client.events.length = 0;
+    isSilent = false;
+    network.pass(10_000);
+    expect(client.events).toEqual([]);
+    expect(client.endpoint.stats.connections).toBe(0);
+    expect(client.endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('opens when the acknowledgement of a crowded device comes with the deadline', () => {
+    const opensAfter = (allowed: number): number => {
+      const network = new EndpointFixture(5);
+      const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });
+      const [other, client] = [network.client(), network.client()];
+      network.tap = ({ from, bytes }) => from !== other || bytes[0] !== 0x83;
+      dial(other, device);
+      network.pass(100);
+      const began = network.now;
+      dial(client, device, { deadline: began + allowed });
+      expect(network.run(() => client.events.length > 0)).toBe(true);
+      expect(client.kinds()).toEqual(['opened']);
+      return network.now - began;
+    };
+    const least = opensAfter(10_000);
+    expect(least).toBeGreaterThanOrEqual(40);
+    expect(opensAfter(least)).toBe(least);
+  });
+
   it('takes the slot of one that is closing', () => {
     const network = new EndpointFixture(5);
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });

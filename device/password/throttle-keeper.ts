@@ -2,10 +2,14 @@
  * Keeps the password throttle across restarts, so that a restart allows no new attempts. The first change is saved at
  * once, further changes within a minute, and everything when the device closes. After an unclean end the device starts
  * with empty buckets.
+ *
+ * The time between two runs is read from the wall clock, which may be wrong at either end. At most one longest wait of
+ * it counts, so that a clock that jumps ahead forgives one failure. With a clock that was set back none counts, and the
+ * state is saved anew: from then on its time counts.
  */
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';
-import type { PasswordThrottle } from './throttle.ts';
+import { LONGEST_WAIT, type PasswordThrottle } from './throttle.ts';
 import { readThrottleDocument, throttleDocument } from './throttle-document.ts';
 
 /** ms between two saves. */
@@ -33,10 +37,11 @@ export class ThrottleKeeper {
     if (store.stored === undefined) return;
     const stored = readThrottleDocument(store.stored);
     if (stored === null) log.warn('the count of failed password attempts cannot be read: it starts again, with no attempts to spare');
-    // If the clock was set back, no time counts as elapsed.
-    else throttle.restore(stored.state, Math.max(0, clock.wallTime() - stored.savedAt), clock.now());
+    const elapsed = stored === null ? 0 : clock.wallTime() - stored.savedAt;
+    if (stored !== null) throttle.restore(stored.state, Math.min(Math.max(0, elapsed), LONGEST_WAIT), clock.now());
     this.#isClean = stored?.isClean === true;
     if (!this.#isClean) throttle.drain(clock.now());
+    if (elapsed < 0) this.changed();
   }
 
   /** Call it when an attempt was charged. */

@@ -21,7 +21,7 @@ export const SLOTS = 256;
 /** Failures that cost no wait. */
 const FREE = 5;
 /** Longest wait; also the time after which one failure is forgiven. */
-const LONGEST_WAIT = 900_000;
+export const LONGEST_WAIT = 900_000;
 const SECOND = 1000;
 const DAY = 86_400_000;
 /** Failures of a remote slot in a day. */

@@ -8,6 +8,9 @@ import { nativeSimulation } from '../../support/simulation.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
+const YEAR = 365 * 86_400_000;
+/** The longest wait for one name. */
+const LONGEST = 15 * MINUTE;
 
 let sim: Simulation;
 /** The document on the disk, as text; undefined: none. */
@@ -22,9 +25,11 @@ beforeEach(() => {
   [disk, saves, warnings, full] = [undefined, 0, [], false];
 });
 
-/** A device that starts with the document on the disk. */
-function started() {
-  const { clock } = sim.host(`device ${++starts}`);
+/** A device that starts with the document on the disk. @param wallTime its clock, Unix ms; default the simulation's */
+function started(wallTime: number = sim.wallTime) {
+  const host = sim.host(`device ${++starts}`);
+  host.setWallTime(wallTime);
+  const { clock } = host;
   const { hmacSha256 } = nativeHost(1);
   const throttle = new PasswordThrottle((text) => hmacSha256(Uint8Array.of(1), new TextEncoder().encode(text))[0]!);
   const log = { error() {}, warn: (text: string) => warnings.push(text), info() {}, debug() {}, trace() {} };
@@ -90,6 +95,32 @@ describe('after an orderly end', () => {
     await sim.run(10 * MINUTE);
     await device.close();
     expect([saves, disk]).toEqual([0, undefined]);
+  });
+});
+
+describe('when the wall clock was set between two runs', () => {
+  /** Wrong attempts until the longest wait; returns the time of the wall clock when the device was closed. */
+  async function exhausted(): Promise<number> {
+    const device = started();
+    for (let looked = 0; looked < 15; looked += device.guess(1)) await sim.run(SECOND);
+    await device.close();
+    return device.clock.wallTime();
+  }
+
+  it('ahead, as by NTP on a board without a clock of its own, one more attempt at a name is free, not five', async () => {
+    const closedAt = await exhausted();
+    expect(started(closedAt + 50 * YEAR).guess()).toBe(1);
+  });
+
+  it('back, a wait is over after its time, whether or not the device restarts meanwhile', async () => {
+    const closedAt = await exhausted();
+    for (let part = 0; part < 3; part++) {
+      const device = started(closedAt - YEAR + (part * LONGEST) / 3);
+      expect(device.guess()).toBe(0);
+      await sim.run(LONGEST / 3);
+      await device.close();
+    }
+    expect(started(closedAt - YEAR + LONGEST).guess()).toBe(1);
   });
 });
 

@@ -7,8 +7,8 @@
  */
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { IamUser, IamUtil } from '../../client/node.ts';
-import { isHostPort, type PairingString } from '../../protocol/records/index.ts';
+import type { IamUser } from '../../client/node.ts';
+import { encodePairingString, isHostPort, type PairingString } from '../../protocol/records/index.ts';
 import { isLoopback, parseAddress } from '../../transport/address.ts';
 import type { KnownDevice } from '../client/known.ts';
 import type { TargetOptions } from '../client/target.ts';
@@ -43,26 +43,23 @@ export function inviteCommand(): Command {
 async function invite(opened: IamOpened, username: string, options: InviteOptions): Promise<void> {
   const { connection, iam, output, device } = opened;
   const password = Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
-  const user =
-    options.again === true ? await again(iam, username, password) : await iam.createUser(username, { password, role: options.role });
-  if (options.displayName !== undefined) await iam.updateUserDisplayName(username, options.displayName);
+  const { ProductId: productId, DeviceId: deviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const fingerprint = connection.getDeviceFingerprint();
+  const pairing = { productId, deviceId, username, password, fingerprint, ...placeOf(opened) };
+  const existing = options.again === true ? await iam.getUser(username) : undefined;
+  // An invitation that cannot be written changes nothing at the device.
+  encodePairingString(withToken(pairing, existing));
+  const { displayName, role } = options;
+  const named = displayName === undefined ? {} : { displayName };
+  const user = existing ?? (await iam.createUser(username, { password, role, ...named }));
+  if (existing !== undefined) {
+    if (displayName !== undefined) await iam.updateUserDisplayName(username, displayName);
+    await iam.updateUserPassword(username, password);
+  }
   await warnIfOff(opened, options);
-  if (options.again === true) sayKeys(opened, user, options);
-  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  if (existing !== undefined) sayKeys(opened, existing, options);
   const station = stationOf(opened);
-  const shared = share(
-    output,
-    {
-      productId: ProductId,
-      deviceId: DeviceId,
-      username,
-      password,
-      ...(user.sct !== undefined && { sct: user.sct }),
-      fingerprint: connection.getDeviceFingerprint(),
-      ...placeOf(opened),
-    },
-    options,
-  );
+  const shared = share(output, withToken(pairing, user), options);
   output.result({ device, username, role: user.role, ...shared }, [
     `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once: the first client that uses it becomes ${username}.`,
     '',
@@ -75,10 +72,8 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
   ]);
 }
 
-async function again(iam: IamUtil, username: string, password: string): Promise<IamUser> {
-  const user = await iam.getUser(username);
-  await iam.updateUserPassword(username, password);
-  return user;
+function withToken(pairing: PairingString, user: IamUser | undefined): PairingString {
+  return user?.sct === undefined ? pairing : { ...pairing, sct: user.sct };
 }
 
 /** A new invitation takes no key away: one that was lost stays valid until it is removed. */

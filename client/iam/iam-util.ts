@@ -63,7 +63,7 @@ const PAIR: Record<keyof pairing.PairOptions, Kind> = {
   password: text,
   ask: callback,
 };
-const NEW_USER: Record<keyof NewUser, Kind> = { password: text, role: text };
+const NEW_USER: Record<keyof NewUser, Kind> = { password: text, role: text, displayName: text };
 
 /** Access control of the device of a connection. */
 export class IamUtil {
@@ -172,8 +172,8 @@ export class IamUtil {
   }
 
   /**
-   * Creates a user in up to three requests: the user, its role, its password. When role or password is refused, a
-   * fourth request deletes the user again; the error says so when that fails too.
+   * Creates a user in up to four requests: the user, its role, its display name, its password. When one of these is
+   * refused, another request deletes the user again; the error says so when that fails too.
    * @throws USERNAME_EXISTS; ROLE_DOES_NOT_EXIST
    */
   async createUser(username: string, user: NewUser = {}): Promise<IamUser> {

@@ -14,22 +14,24 @@ const nameTaken: Meanings = { [Status.CONFLICT]: ['USERNAME_EXISTS', 'a user of 
 export interface NewUser {
   readonly password?: string;
   readonly role?: string;
+  readonly displayName?: string;
 }
 
 /**
- * Creates a user with role and password, or no user: when the device refuses one of them, the user is deleted. The
- * role comes before the password, so that no client can log in as an unfinished user.
+ * Creates a user with what is given, or no user: when the device refuses a part, the user is deleted. The password comes
+ * last, so that no client can log in as an unfinished user.
  */
-export async function createUser(connection: IamConnection, username: string, { password, role }: NewUser): Promise<IamUser> {
+export async function createUser(connection: IamConnection, username: string, { password, role, displayName }: NewUser): Promise<IamUser> {
   const created = await fetch(connection, { method: 'POST', path: ['users'], body: encodeNewUser(username) }, decodeUser, nameTaken);
   try {
     if (role !== undefined) await send(connection, setting(username, 'role', encodeText(role)), unknownRole);
+    if (displayName !== undefined) await send(connection, setting(username, 'display-name', encodeText(displayName)), unknownUser);
     if (password !== undefined) await send(connection, setting(username, 'password', encodeText(password)), unknownUser);
   } catch (error) {
     await undo(connection, username, error);
     throw error;
   }
-  return role === undefined ? created : { ...created, role };
+  return { ...created, ...(role !== undefined && { role }), ...(displayName !== undefined && { displayName }) };
 }
 
 /**

@@ -1,14 +1,15 @@
-/** What commands about a user say of its keys: a new invitation takes none away. */
+/** Invitations of `svc iam`: another one takes no key away, which the command says; one that fails leaves no user. */
 import { join } from 'node:path';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Known } from '../../cli/client/known.ts';
 import { SvcClient } from '../../client/node.ts';
-import { Device, type UserEntry } from '../../device/index.ts';
+import { Device, type Iam, type UserEntry } from '../../device/index.ts';
 import { iamOf, key, stateOf, user } from '../device/iam/model.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let state: string;
+let access: Iam;
 let place: string[];
 
 /** A device with these users and an administrator, which is this client. */
@@ -20,7 +21,8 @@ async function deviceWith(...users: UserEntry[]): Promise<void> {
   const admin = user('admin', { role: 'Administrator', fingerprints: [{ fingerprint: connection.getClientFingerprint() }] });
   const device = new Device({ productId: 'pr', deviceId: 'lamp', basestationAttach: false, localPort: 0, p2pPort: 0 });
   device.setPrivateKey(device.createPrivateKey());
-  device.setIam(iamOf({ state: stateOf([admin, ...users], { passwordInvitePairing: true }), now: () => Date.UTC(2026, 0, 2) }));
+  access = iamOf({ state: stateOf([admin, ...users], { passwordInvitePairing: true }), now: () => Date.UTC(2026, 0, 2) });
+  device.setIam(access);
   await device.start();
   onTestFinished(() => device.close());
   place = ['--state', state, '--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint];
@@ -41,6 +43,27 @@ test('another invitation of a user names the keys that stay valid, and how to re
 
 test('of a user without a key it says nothing', async () => {
   expect(await iam('invite', 'new', '--again', '--no-qr')).toMatchObject({ code: 0, stderr: '' });
+});
+
+describe('an invitation that fails leaves no user, nor another display name', () => {
+  const long = 'x'.repeat(65);
+
+  test.each([
+    ['for a user name that a pairing string cannot hold', [long], /^svc: .*the username is longer than 64 bytes/],
+    ['for a display name that the device refuses', ['carol', '--display-name', long], /^svc: .*the display name is longer than 64 bytes/],
+  ])('%s', async (_, args, message) => {
+    access.setLimits({ maxUsername: 100 });
+    const { code, stderr } = await iam('invite', ...args, '--no-qr');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(access.state.users.names).toEqual(['admin', 'bob', 'eve', 'new']);
+  });
+});
+
+test('an invitation has the display name', async () => {
+  expect(await iam('invite', 'carol', '--display-name', 'Carol', '--no-qr')).toMatchObject({ code: 0 });
+  expect(access.state.users.user('carol')).toMatchObject({ username: 'carol', displayName: 'Carol', role: 'Guest' });
+  expect(await iam('invite', 'bob', '--display-name', 'Bob', '--again', '--no-qr')).toMatchObject({ code: 0 });
+  expect(access.state.users.user('bob')).toMatchObject({ username: 'bob', displayName: 'Bob' });
 });
 
 test('a user with several keys is shown with the way to remove one', { tags: ['slow'] }, async () => {

@@ -235,13 +235,22 @@ describe('createUser', () => {
   const created = { 'POST /iam/users': cbor(201, user('bob', { Sct: 'token' })) };
   const lines = () => scripted.asked.map(([line]) => line);
 
-  test('makes the user, gives it the role and then the password', async () => {
-    scripted = await ScriptedDevice.make({ ...created, 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/password': 204 });
-    const made = await scripted.outcome(scripted.iam.createUser('bob', { password: 'secret', role: 'Guest' }));
-    expect(made).toEqual({ username: 'bob', sct: 'token', role: 'Guest', fingerprints: [], notificationCategories: [] });
+  test('makes the user, gives it role and display name and then the password', async () => {
+    const set = { 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/display-name': 204, 'PUT /iam/users/bob/password': 204 };
+    scripted = await ScriptedDevice.make({ ...created, ...set });
+    const made = await scripted.outcome(scripted.iam.createUser('bob', { password: 'secret', role: 'Guest', displayName: 'Bob' }));
+    expect(made).toEqual({
+      username: 'bob',
+      sct: 'token',
+      role: 'Guest',
+      displayName: 'Bob',
+      fingerprints: [],
+      notificationCategories: [],
+    });
     expect(scripted.asked).toEqual([
       ['POST /iam/users', { Username: 'bob' }],
       ['PUT /iam/users/bob/role', 'Guest'],
+      ['PUT /iam/users/bob/display-name', 'Bob'],
       ['PUT /iam/users/bob/password', 'secret'],
     ]);
   });
@@ -255,10 +264,15 @@ describe('createUser', () => {
   test.each<[string, Parameters<typeof ScriptedDevice.make>[0], string]>([
     ['a role there is not', { 'PUT /iam/users/bob/role': 404 }, 'ROLE_DOES_NOT_EXIST'],
     ['a role this client may not give', { 'PUT /iam/users/bob/role': 403 }, 'BLOCKED_BY_DEVICE_CONFIGURATION'],
-    ['a password of one character', { 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/password': 400 }, 'INVALID_INPUT'],
+    ['a display name that is too long', { 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/display-name': 400 }, 'INVALID_INPUT'],
+    [
+      'a password of one character',
+      { 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/display-name': 204, 'PUT /iam/users/bob/password': 400 },
+      'INVALID_INPUT',
+    ],
   ])('leaves no user behind with %s', async (_, answers, code) => {
     scripted = await ScriptedDevice.make({ ...created, 'DELETE /iam/users/bob': 202, ...answers });
-    expect(await scripted.outcome(scripted.iam.createUser('bob', { password: 'x', role: 'Other' }))).toBe(code);
+    expect(await scripted.outcome(scripted.iam.createUser('bob', { password: 'x', role: 'Other', displayName: 'B' }))).toBe(code);
     expect(lines().at(-1)).toBe('DELETE /iam/users/bob');
   });
 

@@ -30,7 +30,7 @@ export interface OwnSign {
   readonly name: string;
   /** Shows others that it holds the lock. */
   hold(): Promise<void>;
-  /** Shows, where it is a file, that its owner is alive. @returns false when others took it for dead */
+  /** Shows that its owner is alive. @returns false when it is gone: others took it for dead, or a person removed it */
   renew(): Promise<boolean>;
   remove(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export async function putUp(lock: string): Promise<OwnSign> {
   return {
     name,
     hold: () => chmod(path, 0o600),
-    renew: async () => server !== null || (await isRenewed(path)),
+    renew: () => isRenewed(path),
     remove: async () => {
       await rm(path, { force: true }).catch(() => {});
       server?.close();

@@ -38,8 +38,8 @@ const INTERVAL = 5_000;
 /** ms between two looks at the signs of others, and ms after which one that neither holds nor gives way is an owner. */
 const PAUSE = 20;
 const UNDECIDED = 500;
-/** Attempts of a short section: its holder only replaces a file. */
-const ATTEMPTS = 250;
+/** ms that a short section waits: its holder only replaces a file. */
+const LONGEST_WAIT = 5_000;
 
 /**
  * Takes the lock for as long as its owner runs.
@@ -89,10 +89,11 @@ export async function ownLock(path: string, { inUse, unwritable }: OwnerOptions)
  * @throws LocalError IN_USE when another process keeps the lock for 5 s, FAILED as `ownLock`; what the section throws
  */
 export async function whileLocked<T>(path: string, section: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  const end = performance.now() + LONGEST_WAIT;
+  for (;;) {
     const sign = await take(path);
     if (typeof sign !== 'string') return section().finally(() => sign.remove());
-    if (attempt === ATTEMPTS) throw new LocalError('IN_USE', `${path} is held by ${sign}: wait for it, or end it`);
+    if (performance.now() > end) throw new LocalError('IN_USE', `${path} is held by ${sign}: wait for it, or end it`);
     await pause(PAUSE);
   }
 }

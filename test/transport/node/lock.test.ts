@@ -150,6 +150,28 @@ describe('a sign of another namespace', () => {
   });
 });
 
+test('an owner notices that its socket was removed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const lock = await own();
+  await vi.advanceTimersByTimeAsync(10_000);
+  await rm(join(directory, (await signs())[0]!));
+  expect(lock.lost.aborted).toBe(false);
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lock.lost.reason).toEqual(inUse('another process'));
+  });
+  await lock.release();
+});
+
+test('a short section waits 5 s, however slowly the holder of the lock answers', async () => {
+  const lock = await own();
+  let passed = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (passed += 1_000));
+  await expect(whileLocked(join(directory, 'a.lock'), async () => {})).rejects.toMatchObject({ code: 'IN_USE' });
+  expect(passed).toBeLessThan(15_000);
+  await lock.release();
+});
+
 test.each([
   ['a directory with a long path', 'd'.repeat(120), 'a.lock'],
   ['a long name', 'd', 'n'.repeat(240)],

@@ -150,8 +150,9 @@ async function run(options: Options, command: Command): Promise<void> {
     log.release();
     if (!output.json)
       await sayHowToJoin(output, options.data, station.start, output.isTerminal).catch((error: unknown) => output.warn(describe(error)));
-    await stopped(interrupt.signal);
+    await stopped(AbortSignal.any([interrupt.signal, station.lost]));
     await station.close();
+    station.lost.throwIfAborted();
     output.result({ event: 'closed' }, 'base station closed');
   } finally {
     log.release();

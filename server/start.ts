@@ -83,6 +83,8 @@ export interface RunningBasestation {
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
   /** The settings that `svc admin device invite` uses. */
   readonly start: LastStart;
+  /** Fires when another base station took the data directory: close this one. The reason is the error that says so. */
+  readonly lost: AbortSignal;
   stats(): Readonly<Record<string, number>>;
   /** Reads the files of certificate and key now. Does nothing without TLS; an unusable pair is logged and ignored. */
   reloadCertificates(): Promise<void>;
@@ -216,6 +218,7 @@ function running({ station, app, data, log, http, start, listening, certificates
     stun: station.stunServers,
     http,
     start,
+    lost: data.lost,
     stats: () => station.stats(),
     reloadCertificates: async () => certificates?.reload(),
     close: () => {

@@ -26,6 +26,8 @@ const OWN = { sure: /^(identity\.pem|reset-secret|outbound\.key|basestation\.(sq
 export interface StationData extends StationKeys {
   readonly store: Store;
   readonly sealer: Sealer;
+  /** Fires when another base station took the directory; the reason is the error that says so. */
+  readonly lost: AbortSignal;
   /** Closes the store and lets another base station in. */
   close(): Promise<void>;
 }
@@ -49,7 +51,7 @@ export async function openStationData(directory: string, crypto: CryptoProvider)
       await lock.release();
     };
     try {
-      return { ...(await loadStationKeys(directory, crypto)), sealer: await openSealer(directory), store, close };
+      return { ...(await loadStationKeys(directory, crypto)), sealer: await openSealer(directory), store, lost: lock.lost, close };
     } catch (error) {
       await store.close();
       throw error;

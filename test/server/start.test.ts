@@ -2,7 +2,7 @@
 
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, get as httpsGet } from 'node:https';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -285,6 +285,34 @@ describe('svc basestation', () => {
     expect(text.out).toMatch(
       new RegExp(`^base station ready on UDP port \\d+ and http://127\\.0\\.0\\.1:\\d+, fingerprint ${listening.fingerprint}\n`),
     );
+  });
+
+  test('ends with one line when its data directory is in use by another base station', { tags: ['slow'] }, async () => {
+    const data = join(parent, 'data');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      const ended = runProgram(new Command('svc').addCommand(basestationCommand()), [
+        'basestation',
+        '--data',
+        data,
+        '--port',
+        '0',
+        '--json',
+      ]);
+      await vi.waitFor(() => expect(stdout.mock.calls.join('')).toContain('"event":"listening"'));
+      const [sign] = readdirSync(data).filter((name) => name.startsWith('basestation.lock.'));
+      rmSync(join(data, sign!));
+      await vi.advanceTimersByTimeAsync(10_000);
+      vi.useRealTimers();
+      expect(await ended).toBe(1);
+      expect(stderr.mock.calls.join('')).toMatch(/another base station runs on [^\n]+\n/);
+    } finally {
+      vi.useRealTimers();
+      stdout.mockRestore();
+      stderr.mockRestore();
+    }
   });
 
   test('prints first that it is ready, then its warnings, then how a device joins', { tags: ['slow'] }, async () => {

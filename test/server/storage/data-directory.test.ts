@@ -1,7 +1,7 @@
 /** The data directory: first start, permissions, the lock, damage. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
 import { TestProcess } from '../../support/process.ts';
@@ -51,6 +51,17 @@ test('a second base station is refused with one line, and administration is not'
   await store.close();
   expect(await running.store.organization('or-1')).not.toBeNull();
   await running.close();
+});
+
+test('it says when another base station took its directory', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const data = await openStationData(directory, nodeCrypto);
+  const [sign] = readdirSync(directory).filter((name) => name.startsWith('basestation.lock.'));
+  rmSync(join(directory, sign!));
+  await vi.advanceTimersByTimeAsync(10_000);
+  vi.useRealTimers();
+  await vi.waitFor(() => expect(data.lost.reason).toMatchObject({ code: 'IN_USE' }));
+  await data.close();
 });
 
 test.each(['identity.pem', 'reset-secret', 'outbound.key', 'basestation.sqlite'])('a FIFO as %s is refused at once', async (name) => {

@@ -197,7 +197,8 @@ export class Requester {
 
   #beginUpload(exchange: Exchange, options: readonly CoapOption[], payload: Uint8Array): void {
     if (payload.length > MAX_UPLOAD) throw new LocalError('INVALID_ARGUMENT', `CoAP: a payload of ${payload.length} bytes cannot be sent`);
-    exchange.upload = { options, payload, block: { number: 0, more: true, exponent: BERT }, sent: 0 };
+    // A copy: the caller may reuse, shrink or transfer its bytes.
+    exchange.upload = { options, payload: payload.slice(), block: { number: 0, more: true, exponent: BERT }, sent: 0 };
     this.#sendUpload(exchange, 0);
   }
 

@@ -294,7 +294,8 @@ export class Responder {
       code: message.code,
       etag: tokenKey(etag.value),
       options: later,
-      body: message.payload,
+      // A copy: the application may reuse, shrink or transfer its bytes.
+      body: message.payload.slice(),
       deadline: now + this.#options.transferTimeout,
     };
     this.#kept.set(request.key, kept);

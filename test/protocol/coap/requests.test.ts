@@ -44,6 +44,26 @@ describe('requests', () => {
 
   test.each(seeds(11, 60))('in parallel get their own answers in any order (seed %i)', { tags: ['slow'] }, getTheirOwnAnswers);
 
+  test('keep a payload in blocks, also when its owner reuses or transfers the bytes', () => {
+    const pair = new Pair();
+    const [payload, answer] = [new Uint8Array(3 * R).fill(1), new Uint8Array(3 * R).fill(2)];
+    pair.client.request({ method: 'POST', path: '/', payload }, 0);
+    structuredClone(payload.buffer, { transfer: [payload.buffer] });
+    const received: number[][] = [];
+    const events = pair.run((event) => {
+      if (event.kind !== 'request') throw new Error(event.kind);
+      received.push([event.request.payload.length, ...new Set(event.request.payload)]);
+      pair.server.respond(event.exchange, { status: 205, payload: answer }, 0);
+      answer.fill(3);
+    });
+    const echoed = responseOf(events[0]!).response.payload;
+    received.push([echoed.length, ...new Set(echoed)]);
+    expect(received).toEqual([
+      [3 * R, 1],
+      [3 * R, 2],
+    ]);
+  });
+
   test('time out after two minutes, or after their own timeout', () => {
     const pair = new Pair();
     const slow = pair.client.request({ method: 'GET', path: '/' }, 0);

@@ -75,6 +75,7 @@ interface Read {
 
 interface Write {
   readonly data: Uint8Array;
+  readonly length: number;
   taken: number;
   readonly result: Deferred<void>;
 }
@@ -184,7 +185,7 @@ export class SessionStream {
   /**
    * Buffers all of `given`, text as UTF-8; resolves when its last byte is copied: only then may the caller reuse the
    * array.
-   * @throws INVALID_ARGUMENT; OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
+   * @throws INVALID_ARGUMENT, also when the array was resized or transferred before that: a part of it was written; OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
   write(given: Payload): Promise<void> {
     let data: Uint8Array;
@@ -198,7 +199,7 @@ export class SessionStream {
     const taken = this.#give(data, 0);
     if (taken > 0) this.#carrier.wake();
     if (taken === data.length) return DONE;
-    const write: Write = { data, taken, result: new Deferred() };
+    const write: Write = { data, length: data.length, taken, result: new Deferred() };
     this.#write = write;
     return write.result.promise;
   }
@@ -424,10 +425,12 @@ export class SessionStream {
   }
 
   #advanceWrite(write: Write): void {
-    write.taken += this.#give(write.data, write.taken);
-    if (write.taken < write.data.length) return;
+    const isWhole = write.data.length === write.length;
+    if (isWhole) write.taken += this.#give(write.data, write.taken);
+    if (isWhole && write.taken < write.length) return;
     this.#write = null;
-    write.result.resolve();
+    if (isWhole) write.result.resolve();
+    else write.result.reject(new LocalError('INVALID_ARGUMENT', `the array of a write was resized or transferred before its end`));
   }
 
   /** @returns how many bytes of `data` from `start` on were taken */

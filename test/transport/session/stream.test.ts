@@ -99,6 +99,31 @@ describe('data', () => {
   });
 });
 
+describe('an array that its owner changes during a write', () => {
+  const Resizable = ArrayBuffer as new (length: number, options: object) => ArrayBuffer;
+  const part = async (): Promise<{ array: Uint8Array; write: Promise<void> }> => {
+    const array = new Uint8Array(new Resizable(6, { maxByteLength: 12 }));
+    carrier.room = 4;
+    const write = s.write(array);
+    expect(await settledLater(write)).toBe(false);
+    carrier.room = 100;
+    return { array, write };
+  };
+
+  it.each<[string, (buffer: ArrayBuffer) => void]>([
+    ['transfers', (buffer) => void structuredClone(buffer, { transfer: [buffer] })],
+    ['shrinks', (buffer) => (buffer as never as { resize(length: number): void }).resize(2)],
+    ['grows', (buffer) => (buffer as never as { resize(length: number): void }).resize(12)],
+  ])('%s: the write fails, and the stream stays usable', async (_, change) => {
+    const { array, write } = await part();
+    change(array.buffer as ArrayBuffer);
+    s.handle({ kind: 'writable' });
+    await expect(write).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await s.write(bytes(9));
+    expect(carrier.sent).toEqual([0, 0, 0, 0, 9]);
+  });
+});
+
 describe('reading', () => {
   it('returns all available bytes, up to max', async () => {
     carrier.arrived = [1, 2, 3, 4, 5, 6, 7];

@@ -11,11 +11,6 @@ import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
 /** Time for a service to accept, ms, at all of its addresses. */
 const CONNECT_TIMEOUT = 10_000;
-/**
- * Silence after which the system probes the connection, ms: if the service's host has vanished, the stream is reset.
- */
-const KEEP_ALIVE = 60_000;
-
 /** System errors for a host or port that does not answer. */
 const UNREACHABLE: readonly (string | undefined)[] = ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'];
 
@@ -40,7 +35,7 @@ export async function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, addre
 
 function connectTo(host: string, port: number, timeout: number): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
+    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
     const timer = setTimeout(() => socket.destroy(timedOut(host, port)), timeout);
     const fail = (error: Error): void => reject(serviceRefusal(error));
     socket.once('close', () => clearTimeout(timer));

@@ -6,6 +6,9 @@
  * - A reset of either side is passed on as a reset of the other, behind what was sent before it: a server may answer,
  *   and close with unread data. So what arrived is read to its end, written, and given time to be acknowledged.
  * - The signal ends both sides at once: RST on the socket, abort on the stream.
+ * - A peer of the socket that is gone counts as a reset: the system probes a silent connection. So a program that has
+ *   closed both directions leaves within minutes, even if the other side never ends its own; one that waits for an
+ *   answer stays.
  *
  * It does not connect, listen, or check permissions.
  */
@@ -18,6 +21,8 @@ const LINGER = 5_000;
 /** Between two looks at that progress, ms: at first, and at last. */
 const FIRST_LOOK = 2;
 const LAST_LOOK = 100;
+/** Silence of a socket after which the system probes it, and time between two looks at one that has ended, ms. */
+const KEEP_ALIVE = 60_000;
 const NOTHING = new Uint8Array(0);
 
 /** A byte stream as the pump uses it; `SessionStream` is one. One read and one write are outstanding at a time. */
@@ -76,6 +81,7 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
   const onSignal = () => stop(new Error('the tunnel was stopped'));
   socket.allowHalfOpen = true;
   socket.setNoDelay(true);
+  socket.setKeepAlive(true, KEEP_ALIVE);
   socket.on('error', over);
   const writes = separateWrites(socket, over);
   const down = toSocket(stream, socket, counts, writes).finally(() => {
@@ -214,8 +220,12 @@ function toStream(stream: ByteStream, socket: Socket, counts: { toStream: number
     socket.on('data', onData);
     socket.once('end', () => {
       ended = true;
+      // libuv no longer watches a socket that has ended, and would not see that a probe was answered with RST.
+      const looking = setInterval(showReset, KEEP_ALIVE, socket).unref();
+      socket.once('close', () => clearInterval(looking));
       const end = async () => {
-        await failIfReset(socket);
+        showReset(socket);
+        await new Promise((resolve) => setImmediate(resolve));
         if (writes.error !== null) throw writes.error;
         await stream.close();
       };
@@ -239,9 +249,8 @@ function toStream(stream: ByteStream, socket: Socket, counts: { toStream: number
  * Lets a write fail on a socket that was reset. libuv reports a reset behind data that it has just read as the end
  * (`uv__stream_io`, POLLHUP); the kernel reports it to the next write, be it empty.
  */
-async function failIfReset(socket: Socket): Promise<void> {
+function showReset(socket: Socket): void {
   if (socket.writable && socket.writableLength === 0) socket.write(NOTHING);
-  await new Promise((resolve) => setImmediate(resolve));
 }
 
 function closed(socket: Socket): Promise<void> {

@@ -376,6 +376,57 @@ describe('the answer before a reset', () => {
   });
 });
 
+describe('a peer that has ended its direction', () => {
+  /** The far end has sent its end, and the pump has read it; time stands still. */
+  async function halfClosed() {
+    const opened = await tunnel();
+    opened.far.end('question');
+    expect(Buffer.from(await readAll(opened.peer)).toString()).toBe('question');
+    return opened;
+  }
+
+  it('is found gone within a minute, as the system knows it then', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const { far, stream, result } = await halfClosed();
+      // What answers the system's probe once the program has closed its other direction, too.
+      far.resetAndDestroy();
+      await once(far, 'close');
+      expect(stream.aborted).toBe(0);
+      vi.advanceTimersByTime(60_000);
+      expect(await result).toMatchObject({ toStream: 8, error: { code: expect.stringMatching(/^(EPIPE|ECONNRESET)$/) } });
+      expect([stream.aborted, vi.getTimerCount()]).toEqual([1, 0]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('stays for as long as it waits for the answer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const { far, peer, result } = await halfClosed();
+      vi.advanceTimersByTime(3_600_000);
+      const answer = readSocket(far);
+      await peer.write(Buffer.from('answer'));
+      await peer.close();
+      expect(Buffer.from(await answer).toString()).toBe('answer');
+      expect(await result).toMatchObject({ toSocket: 6, error: null });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('and every other is probed by the system after a minute of silence', async () => {
+    const { near } = await tcpPair();
+    const probed = vi.spyOn(near, 'setKeepAlive');
+    const control = new AbortController();
+    const result = pump(new MemoryStream(new Direction(10), new Direction(10)), near, { signal: control.signal });
+    expect(probed.mock.calls).toEqual([[true, 60_000]]);
+    control.abort();
+    await result;
+  });
+});
+
 describe('a reset', () => {
   it('closes a socket while Node shuts its direction down, and loses no written byte', async () => {
     const { near, far } = await tcpPair();

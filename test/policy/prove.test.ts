@@ -2,15 +2,19 @@
  * The parts of `npm run conformance -- --prove`: what is replaced, by what, and that a claim without substance stays
  * unproved.
  */
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import type { CacheKeyIdGenerator, CacheKeyIdGeneratorContext } from 'vitest/node';
 import type { Row } from '../conformance/check.ts';
 import { changeConstant, loseMember, silenced, unregistered } from '../conformance/prove/members.ts';
-import { type Declarations, openModule, type Proof, recordedCalls, startTest } from '../conformance/prove/replace.ts';
-import { replacementOf } from '../conformance/prove/replacement.ts';
-import { exactly, namesOf } from '../conformance/prove/runner.ts';
+import { openModules } from '../conformance/prove/plugin.ts';
+import { verdict } from '../conformance/prove/prove.ts';
+import { type Declarations, effectCount, openModule, type Proof, recordedCalls, startTest } from '../conformance/prove/replace.ts';
+import { type Replacement, replacementOf } from '../conformance/prove/replacement.ts';
+import { exactly, namesOf, type TestResult } from '../conformance/prove/runner.ts';
 import { select } from '../conformance/prove/selection.ts';
-import { placeOf } from '../conformance/prove/sources.ts';
+import { type Place, placeOf } from '../conformance/prove/sources.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const FILE = 'some.ts';
@@ -44,9 +48,11 @@ function module() {
   }
   let plain = (): string => 'plain';
   let own = Thing;
+  const constants = { ONE: 1 };
   const declarations: Declarations = {
     Base: { get: () => Base, set: () => {} },
     Thing: { get: () => own, set: (value) => (own = value as typeof Thing) },
+    constants: { get: () => constants },
     plain: { get: () => plain, set: (value) => (plain = value as typeof plain) },
   };
   return { declarations, make: (...given: string[]) => new own(...given), static: () => own.make(), plain: () => plain() };
@@ -55,11 +61,16 @@ function module() {
 const proof: Proof = { recorded: [], replacement: null, calls: {}, testTimeout: 1_000 };
 const place = (name: string, member?: string) => ({ file: FILE, name, isValue: true, ...(member !== undefined && { member }) });
 
+/** The module with a replacement. */
+function replaced(replacement: Replacement, calls: Proof['calls'] = {}) {
+  const opened = module();
+  openModule({ ...proof, replacement, calls }, FILE, opened.declarations);
+  return opened;
+}
+
 /** The module without a symbol, of which no call is known to have thrown. */
 function without(name: string, member?: string, calls: Proof['calls'] = {}) {
-  const opened = module();
-  openModule({ ...proof, replacement: { kind: 'call', places: [place(name, member)] }, calls }, FILE, opened.declarations);
-  return opened;
+  return replaced({ kind: 'call', places: [place(name, member)] }, calls);
 }
 
 describe('a replaced operation does nothing', () => {
@@ -109,36 +120,47 @@ test('the recording holds the outcome of each call', async () => {
 
 describe('what passes through an operation', () => {
   test('a member is lost in objects, lists, JSON, arguments of callbacks and their results', () => {
-    expect(loseMember({ a: 1, b: 2 }, ['a'])).toEqual({ b: 2 });
-    expect(loseMember([{ a: 1 }, { b: 2 }], ['a'])).toEqual([{}, { b: 2 }]);
-    expect(loseMember({ list: [{ ip: 1, name: 2 }] }, ['list', 'ip'])).toEqual({ list: [{ name: 2 }] });
-    expect(loseMember('{"a":1}', ['a'])).toBe('{}');
-    const handler = loseMember((given: object) => ({ ...given, a: 2, c: 3 }), ['a']) as (given: object) => object;
+    const note = vi.fn<() => void>();
+    const without = (value: unknown, ...path: string[]) => loseMember(value, path, note);
+    expect(without({ a: 1, b: 2 }, 'a')).toEqual({ b: 2 });
+    expect(without([{ a: 1 }, { b: 2 }], 'a')).toEqual([{}, { b: 2 }]);
+    expect(without({ list: [{ ip: 1, name: 2 }] }, 'list', 'ip')).toEqual({ list: [{ name: 2 }] });
+    expect(without('{"a":1}', 'a')).toBe('{}');
+    const handler = without((given: object) => ({ ...given, a: 2, c: 3 }), 'a') as (given: object) => object;
+    expect(note).toHaveBeenCalledTimes(4);
     expect(handler({ a: 1, b: 2 })).toEqual({ b: 2, c: 3 });
+    expect(note).toHaveBeenCalledTimes(6);
+    expect(without({ b: 1 }, 'a')).toEqual({ b: 1 });
+    expect(without({ list: [{ name: 2 }] }, 'list', 'ip')).toEqual({ list: [{ name: 2 }] });
+    expect(note).toHaveBeenCalledTimes(6);
   });
 
   test('an event reaches neither a function nor onEvent, while others do', () => {
     const heard: string[] = [];
-    const hear = silenced((_: number, event: string) => heard.push(event), 'OPENED') as (ref: number, event: string) => void;
-    const callback = silenced({ onEvent: (event: string) => heard.push(event) }, 'OPENED') as { onEvent(event: string): void };
+    const note = vi.fn<() => void>();
+    const hear = silenced((_: number, event: string) => heard.push(event), 'OPENED', note) as (ref: number, event: string) => void;
+    const callback = silenced({ onEvent: (event: string) => heard.push(event) }, 'OPENED', note) as { onEvent(event: string): void };
     for (const event of ['OPENED', 'CLOSED']) {
       hear(1, event);
       callback.onEvent(event);
     }
     expect(heard).toEqual(['CLOSED', 'CLOSED']);
+    expect(note).toHaveBeenCalledTimes(2);
   });
 
   test('an endpoint is not registered, whether alone or among others', () => {
     const added: string[] = [];
+    const note = vi.fn<() => void>();
     const add = (method: string, path: string) =>
-      unregistered(() => added.push(`${method} ${path}`), [method, path], 'PUT /users/{name}/*');
+      unregistered(() => added.push(`${method} ${path}`), [method, path], 'PUT /users/{name}/*', note);
     add('PUT', '/users/{name}/role');
     add('GET', '/users/{name}/role');
     add('PUT', '/users/{name}');
     const application = { get: (path: string) => added.push(`get ${path}`) };
     const routes = () => ['/health', '/v1/keys'].map((path) => application.get(path));
-    unregistered(routes, [application], 'GET /v1/keys');
+    unregistered(routes, [application], 'GET /v1/keys', note);
     expect(added).toEqual(['GET /users/{name}/role', 'PUT /users/{name}', 'get /health']);
+    expect(note).toHaveBeenCalledTimes(2);
   });
 
   test('a constant has another value', () => {
@@ -146,6 +168,56 @@ describe('what passes through an operation', () => {
     changeConstant(format, 'CBOR');
     expect(format).toEqual({ TEXT: 0, CBOR: expect.not.toBeOneOf([0, 60]) });
   });
+});
+
+describe('the effects of a replacement are counted', () => {
+  const effectsOf = (run: () => void) => {
+    const before = effectCount();
+    run();
+    return effectCount() - before;
+  };
+
+  test.each<[string, number, () => void]>([
+    ['a call that does nothing', 1, () => without('Thing', 'check').make().check(1)],
+    ['not one that stays', 0, () => without('Thing', 'check').make().accessor],
+    ['a constant', 1, () => replaced({ kind: 'constant', places: [place('constants')] })],
+    [
+      'not a member that nothing has',
+      0,
+      () =>
+        replaced({ kind: 'member', places: [place('Thing', 'check')], path: ['x'] })
+          .make()
+          .check(1),
+    ],
+    ['not what another module declares', 0, () => replaced({ kind: 'constant', places: [{ ...place('constants'), file: 'other.ts' }] })],
+  ])('%s: %i', (_, count, run) => {
+    expect(effectsOf(run)).toBe(count);
+  });
+
+  test('a claim whose replacement had none is not proved, even if its test failed', async () => {
+    const row = { kind: 'constant', symbol: 'device:ContentFormat', where: [], path: '' } as unknown as Row;
+    const replacement = { kind: 'constant', places: [place('constants')] } as const;
+    const claim = { key: '', names: [], file: FILE, title: 'works', row, replacement };
+    const result: TestResult = { id: '1', name: 'works', failure: null, isOwnFault: false, duration: 1, calls: {}, effects: 0 };
+    const withRun = (change: Partial<TestResult>) => verdict({ run: async () => [{ ...result, ...change }] }, claim, [result]);
+    expect(await withRun({ failure: 'late' })).toEqual({ obstacle: expect.stringContaining('changes nothing') });
+    expect(await withRun({})).toEqual({ obstacle: expect.stringContaining('changes nothing') });
+    expect(await withRun({ effects: 1 })).toEqual({ obstacle: 'the test passes with it replaced' });
+    expect(await withRun({ effects: 1, failure: 'wrong' })).toEqual({ obstacle: null, failure: 'wrong' });
+  });
+});
+
+test("an opened module has a key of its own in Vitest's cache for each choice of names", () => {
+  const id = join(root, FILE);
+  const keyOf = (...places: Place[]) => {
+    let key: CacheKeyIdGenerator | undefined;
+    const hook = openModules(root, places).configureVitest as (context: unknown) => void;
+    hook({ experimental_defineCacheKeyGenerator: (generator: CacheKeyIdGenerator) => (key = generator) });
+    return key?.({ id, sourceCode: 'export const one = 1;\nexport const two = 2;\n' } as CacheKeyIdGeneratorContext);
+  };
+  expect(keyOf(place('one'))).toBe(keyOf(place('one')));
+  expect(new Set([keyOf(), keyOf(place('one')), keyOf(place('two')), keyOf(place('one'), place('two'))]).size).toBe(4);
+  expect(keyOf({ ...place('one'), file: 'other.ts' })).toBeUndefined();
 });
 
 test('an error has another code, also in subclasses, unless the test made it', async () => {

@@ -1,4 +1,7 @@
-/** Wraps the declarations of a module: functions, members of classes and objects, constructors. */
+/**
+ * Wraps the declarations of a module: functions, members of classes and objects, constructors. What takes something away
+ * calls `note` each time that it did.
+ */
 import type { Declaration } from './replace.ts';
 import type { Place } from './sources.ts';
 
@@ -88,8 +91,8 @@ function wrapped(original: Callable, instead: Around): Callable {
  * A listener that does not receive the event: a function, or an object with `onEvent`, which keeps its identity so that
  * it can be removed.
  */
-export function silenced(listener: unknown, event: string): unknown {
-  const deaf = (hear: Callable): Callable => wrapped(hear, (call, args) => (args.includes(event) ? undefined : call()));
+export function silenced(listener: unknown, event: string, note: () => void): unknown {
+  const deaf = (hear: Callable): Callable => wrapped(hear, (call, args) => (args.includes(event) ? note() : call()));
   if (typeof listener === 'function') return deaf(listener as Callable);
   if (isRecord(listener) && typeof listener.onEvent === 'function') listener.onEvent = deaf(listener.onEvent as Callable);
   return listener;
@@ -99,8 +102,8 @@ export function silenced(listener: unknown, event: string): unknown {
  * The value without a member, in arrays and JSON texts too. A function does not see it in its arguments, and its result
  * does not contain it.
  */
-export function loseMember(value: unknown, path: readonly string[]): unknown {
-  const lose = (each: unknown) => loseMember(each, path);
+export function loseMember(value: unknown, path: readonly string[], note: () => void): unknown {
+  const lose = (each: unknown) => loseMember(each, path, note);
   if (typeof value === 'function') {
     return wrapped(value as Callable, (call, args) => {
       const result = call(args.map(lose));
@@ -112,7 +115,9 @@ export function loseMember(value: unknown, path: readonly string[]): unknown {
   const [member = '', ...rest] = path;
   if (!isRecord(value) || !(member in value)) return value;
   const { [member]: lost, ...others } = value;
-  return rest.length === 0 ? others : { ...others, [member]: loseMember(lost, rest) };
+  if (rest.length > 0) return { ...others, [member]: loseMember(lost, rest, note) };
+  note();
+  return others;
 }
 
 /** Only objects without a class: others have private state, which a copy would lack. */
@@ -124,15 +129,19 @@ function isRecord(value: unknown): value is Record<string, unknown> {
  * Registers an endpoint unless it is that one: the call names method and path, or receives an application that
  * registers more than one.
  */
-export function unregistered(call: (args?: readonly unknown[]) => unknown, args: readonly unknown[], endpoint: string): unknown {
+export function unregistered(call: () => unknown, args: readonly unknown[], endpoint: string, note: () => void): unknown {
   const [verb = '', path = ''] = endpoint.split(' ');
   const pattern = new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace('\\*', '[^/]+')}$`);
   const [first, second] = args;
-  if (typeof first === 'string') return first === verb && pattern.test(String(second)) ? undefined : call();
+  if (typeof first === 'string') return first === verb && pattern.test(String(second)) ? note() : call();
   const application = first as Record<string, Callable>;
   const method = verb.toLowerCase();
   const register = application[method] as Callable;
-  application[method] = wrapped(register, (add, given) => (pattern.test(String(given[0])) ? application : add()));
+  application[method] = wrapped(register, (add, given) => {
+    if (!pattern.test(String(given[0]))) return add();
+    note();
+    return application;
+  });
   try {
     return call();
   } finally {

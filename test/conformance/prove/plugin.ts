@@ -1,7 +1,8 @@
 /**
  * A Vite plugin that gives the worker access to a module's declarations: code at the module's end hands its classes and
  * functions to a hook of the worker, which may replace members or the declarations themselves. The code is the same for
- * every row, so each module is transformed once.
+ * every row, so each module is transformed once. It is part of the module's key in Vitest's cache: a run for other rows
+ * opens other modules.
  */
 import { join } from 'node:path';
 import type { Plugin } from 'vitest/config';
@@ -14,12 +15,19 @@ export function openModules(root: string, places: readonly Place[]): Plugin {
     const path = join(root, file);
     names.set(path, (names.get(path) ?? new Set()).add(name));
   }
+  const added = (id: string, code: string): string | undefined => {
+    const wanted = names.get(id.split('?')[0] ?? '');
+    return wanted && opening(root, id, code, wanted);
+  };
   return {
     name: 'open-modules',
     enforce: 'pre',
+    configureVitest({ experimental_defineCacheKeyGenerator: defineKey }) {
+      defineKey(({ id, sourceCode }) => added(id, sourceCode));
+    },
     transform(code, id) {
-      const wanted = names.get(id.split('?')[0] ?? '');
-      return wanted === undefined ? undefined : { code: `${code}\n${opening(root, id, code, wanted)}\n`, map: null };
+      const end = added(id, code);
+      return end && { code: `${code}\n${end}\n`, map: null };
     },
   };
 }

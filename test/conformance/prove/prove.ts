@@ -5,7 +5,8 @@
  *   2. for each claim, the tests that used its symbol run again with the symbol replaced; at least one of them must
  *      fail
  *
- * A claim is not proved when its test fails unchanged, never uses the symbol with success, or passes without it.
+ * A claim is not proved when its test fails unchanged, never uses the symbol with success, or passes without it, nor
+ * when the replacement had no effect: then a failure says nothing.
  */
 import type { Claim } from './claims.ts';
 import { keyOf, type Proof } from './replace.ts';
@@ -76,7 +77,12 @@ async function record(runner: Runner, file: string, claims: readonly Planned[]):
   return runner.run(file, names, { recorded: places, replacement: null, calls: {}, testTimeout: RECORDED_TIME });
 }
 
-async function verdict(runner: Runner, claim: Planned, recorded: readonly TestResult[]): Promise<Omit<Verdict, 'claim'>> {
+/** Runs the claim's tests, which were recorded unchanged, with its symbol replaced. */
+export async function verdict(
+  runner: Pick<Runner, 'run'>,
+  claim: Planned,
+  recorded: readonly TestResult[],
+): Promise<Omit<Verdict, 'claim'>> {
   const { file, title, replacement } = claim;
   const cited = recorded.filter(({ name }) => namesOf(title).test(name));
   if (cited.length === 0) return { obstacle: 'the test does not run' };
@@ -91,6 +97,7 @@ async function verdict(runner: Runner, claim: Planned, recorded: readonly TestRe
   if (replaced.length === 0) return { obstacle: 'no test runs with it replaced' };
   const fault = replaced.find(({ isOwnFault }) => isOwnFault);
   if (fault !== undefined) return { obstacle: `the replacement fails: ${fault.failure}` };
+  if (replaced.every(({ effects }) => effects === 0)) return { obstacle: 'the replacement changes nothing that the test runs' };
   const failure = replaced.find((each) => each.failure !== null)?.failure;
   return failure == null ? { obstacle: 'the test passes with it replaced' } : { obstacle: null, failure };
 }

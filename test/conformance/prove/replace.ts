@@ -37,6 +37,7 @@ export type Declarations = Readonly<Record<string, Declaration>>;
 type Outcome = 'r' | 't' | 'R' | 'T' | 'p';
 
 let test = '';
+let effects = 0;
 const calls = new Map<string, Record<string, Outcome[]>>();
 
 /** Later calls belong to this test. */
@@ -49,6 +50,15 @@ export function recordedCalls(id: string): Record<string, string> {
   const own = [...Object.entries(calls.get(id) ?? {}).map(([place, outcomes]) => [place, outcomes.join('')])];
   const before = Object.entries(calls.get('') ?? {}).map(([place, outcomes]) => [`before ${place}`, outcomes.join('')]);
   return Object.fromEntries([...own, ...before]);
+}
+
+/** How often a replacement took effect: a call that did nothing, a member, event or endpoint that was taken away. */
+export function effectCount(): number {
+  return effects;
+}
+
+function note(): void {
+  effects++;
 }
 
 export function keyOf({ file, name, member }: Place): string {
@@ -92,8 +102,10 @@ function outcomesOf(key: string): Outcome[] {
 function replace(declarations: Declarations, place: Place, replacement: Replacement, earlier: Proof['calls']): void {
   const instead = insteadOf(replacement, place, earlier);
   if (instead !== null) around(declarations, place, instead);
-  else if (replacement.kind === 'constant') changeConstant(declarations[place.name]?.get() as Record<string, unknown>, place.member);
-  else if (replacement.kind === 'error')
+  else if (replacement.kind === 'constant') {
+    changeConstant(declarations[place.name]?.get() as Record<string, unknown>, place.member);
+    note();
+  } else if (replacement.kind === 'error')
     rebind(declarations, place.name, (make, args) =>
       isMadeByTest() ? make() : make(args.map((each) => otherCode(each, replacement.value))),
     );
@@ -105,11 +117,11 @@ function insteadOf(replacement: Replacement, place: Place, earlier: Proof['calls
     case 'call':
       return idle(keyOf(place), earlier);
     case 'event':
-      return (call, args) => call(args.map((each) => silenced(each, replacement.value)));
+      return (call, args) => call(args.map((each) => silenced(each, replacement.value, note)));
     case 'endpoint':
-      return (call, args) => unregistered(call, args, replacement.value);
+      return (call, args) => unregistered(call, args, replacement.value, note);
     case 'member': {
-      const lose = (value: unknown) => loseMember(value, replacement.path);
+      const lose = (value: unknown) => loseMember(value, replacement.path, note);
       return (call, args) => {
         const result = call(args.map(lose));
         return isPromise(result) ? result.then(lose) : lose(result);
@@ -130,13 +142,17 @@ function idle(key: string, earlier: Proof['calls']): Around {
     counts.set(test, at + 1);
     const outcome = test === '' ? before[at] : earlier[test]?.[key]?.[at];
     if (outcome === 't' || outcome === 'T' || outcome === 'p') return call();
+    note();
     return outcome === 'R' || (outcome === undefined && promised) ? Promise.resolve() : undefined;
   };
 }
 
 /** UNKNOWN for the code, alone or among the results of channels; FAILED for UNKNOWN. */
 function otherCode(value: unknown, code: string): unknown {
-  if (value === code) return code === 'UNKNOWN' ? 'FAILED' : 'UNKNOWN';
+  if (value === code) {
+    note();
+    return code === 'UNKNOWN' ? 'FAILED' : 'UNKNOWN';
+  }
   const isChannels = typeof value === 'object' && value !== null && 'remote' in value;
   return isChannels ? Object.fromEntries(Object.entries(value).map(([channel, result]) => [channel, otherCode(result, code)])) : value;
 }

@@ -19,6 +19,8 @@ export interface TestResult {
   readonly duration: number;
   /** Outcomes of calls by place, when they were recorded. */
   readonly calls: Readonly<Record<string, string>>;
+  /** How often the replacement took effect in the worker, until the test ended. */
+  readonly effects: number;
 }
 
 /** ms that a slow test may take. */
@@ -77,7 +79,8 @@ function resultOf(test: TestCase): TestResult[] {
   const isOwnFault = errors.some(({ stacks }) => stacks?.[0]?.file.includes('/test/conformance/prove/'));
   const failure = state === 'failed' ? (errors[0]?.message ?? 'failed') : null;
   const name = fullName.replaceAll(' > ', ' ');
-  return [{ id, name, failure, isOwnFault, duration: test.diagnostic()?.duration ?? 0, calls: test.meta().calls ?? {} }];
+  const { calls = {}, effects = 0 } = test.meta();
+  return [{ id, name, failure, isOwnFault, duration: test.diagnostic()?.duration ?? 0, calls, effects }];
 }
 
 /** The names of the tests of that title, which may be a template: `%s`, `$name` and `${…}` match anything. */

@@ -3,7 +3,7 @@
  * is a setup file, so that it is there before the first module of the project.
  */
 import { afterEach, beforeEach, inject, vi } from 'vitest';
-import { type Declarations, openModule, recordedCalls, startTest } from './replace.ts';
+import { type Declarations, effectCount, openModule, recordedCalls, startTest } from './replace.ts';
 
 declare global {
   var __openModule: ((file: string, declarations: Declarations) => void) | undefined;
@@ -13,6 +13,8 @@ declare module 'vitest' {
   interface TaskMeta {
     /** Outcomes of each operation's calls, see replace.ts. */
     calls?: Record<string, string>;
+    /** How often the replacement took effect in the worker, until this test ended. */
+    effects?: number;
   }
 }
 
@@ -22,4 +24,5 @@ vi.setConfig({ testTimeout: proof.testTimeout });
 beforeEach(({ task }) => startTest(task.id));
 afterEach(({ task }) => {
   if (proof.replacement === null) task.meta.calls = recordedCalls(task.id);
+  else task.meta.effects = effectCount();
 });

@@ -25,10 +25,16 @@ export interface FoundService {
 const MAX_DIAGNOSTIC = 256;
 
 /**
- * @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; STOPPED (the connection was lost); TIMEOUT; PARSE
+ * @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; STOPPED (the connection was lost, or `signal` fired);
+ *   TIMEOUT; PARSE
  */
-export async function askService(session: Session, kind: TunnelKind, id: string): Promise<FoundService> {
-  const request = { method: 'GET', path: `/${kind}-tunnels/connect/${encodeURIComponent(id)}` } as const;
+export async function askService(
+  session: Session,
+  kind: TunnelKind,
+  id: string,
+  options: { signal?: AbortSignal } = {},
+): Promise<FoundService> {
+  const request = { method: 'GET', path: `/${kind}-tunnels/connect/${encodeURIComponent(id)}`, ...options } as const;
   const response = await whileConnected(session, () => session.request(request));
   if (response.status === Status.NOT_FOUND) throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(id)}`);
   if (response.status === Status.FORBIDDEN)

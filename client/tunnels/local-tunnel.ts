@@ -17,6 +17,8 @@ export class LocalTunnel<L extends TunnelListener> {
   readonly #session: () => Session;
   readonly #kind: TunnelKind;
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new';
+  /** Ends `open`. */
+  #opening: AbortController | null = null;
   #listener: L | null = null;
 
   constructor(session: () => Session, kind: TunnelKind) {
@@ -32,13 +34,20 @@ export class LocalTunnel<L extends TunnelListener> {
     check('the local port', localPort, whole(0, 0xffff));
     if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'the tunnel has already been opened');
     this.#state = 'opening';
+    this.#opening = new AbortController();
+    const { signal } = this.#opening;
     try {
       const session = this.#session();
-      const { record } = await askService(session, this.#kind, serviceId);
-      this.#opened(session, await listen(session, record.streamPort, localPort));
+      const { record } = await askService(session, this.#kind, serviceId, { signal });
+      const listener = await listen(session, record.streamPort, localPort);
+      if (signal.aborted) await listener.close();
+      if (signal.aborted) throw new LocalError('STOPPED', 'the tunnel was closed while it opened');
+      this.#opened(session, listener);
     } catch (error) {
       if (this.#state === 'opening') this.#state = 'new';
       throw error;
+    } finally {
+      this.#opening = null;
     }
   }
 
@@ -48,9 +57,10 @@ export class LocalTunnel<L extends TunnelListener> {
     return this.#listener;
   }
 
-  /** @throws LocalError INVALID_STATE when it is not open */
+  /** Also ends an `open` under way. @throws LocalError INVALID_STATE when it is neither open nor being opened */
   async close(): Promise<void> {
-    if (this.#listener === null) throw new LocalError('INVALID_STATE', 'the tunnel is not open');
+    if (this.#listener === null && this.#opening === null) throw new LocalError('INVALID_STATE', 'the tunnel is not open');
+    this.#opening?.abort();
     await this.#end();
   }
 

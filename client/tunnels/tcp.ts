@@ -37,7 +37,10 @@ export class TcpTunnel {
     return this.#tunnel.listener.port;
   }
 
-  /** Stops listening and ends the TCP connections. @throws LocalError INVALID_STATE when it is not open */
+  /**
+   * Stops listening and ends the TCP connections; stops an `open` under way, which throws STOPPED.
+   * @throws LocalError INVALID_STATE when it is neither open nor being opened
+   */
   close(): Promise<void> {
     return this.#tunnel.close();
   }

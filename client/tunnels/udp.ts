@@ -52,7 +52,10 @@ export class UdpTunnel {
     return this.#tunnel.listener.stats();
   }
 
-  /** Stops listening and ends the flows. @throws LocalError INVALID_STATE when it is not open */
+  /**
+   * Stops listening and ends the flows; stops an `open` under way, which throws STOPPED.
+   * @throws LocalError INVALID_STATE when it is neither open nor being opened
+   */
   close(): Promise<void> {
     return this.#tunnel.close();
   }

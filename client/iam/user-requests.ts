@@ -18,8 +18,8 @@ export interface NewUser {
 }
 
 /**
- * Creates a user with what is given, or no user: when the device refuses a part, the user is deleted. The password comes
- * last, so that no client can log in as an unfinished user.
+ * Creates a user with what is given, or no user: when the device refuses a part, the user is deleted. The password
+ * comes last, so that no client can log in as an unfinished user.
  */
 export async function createUser(connection: IamConnection, username: string, { password, role, displayName }: NewUser): Promise<IamUser> {
   const created = await fetch(connection, { method: 'POST', path: ['users'], body: encodeNewUser(username) }, decodeUser, nameTaken);

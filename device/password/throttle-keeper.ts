@@ -5,7 +5,7 @@
  *
  * The time between two runs is read from the wall clock, which may be wrong at either end. At most one longest wait of
  * it counts, so that a clock that jumps ahead forgives one failure. With a clock that was set back none counts, and the
- * state is saved anew: from then on its time counts.
+ * state is saved again: from then on its time counts.
  */
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';

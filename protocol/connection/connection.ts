@@ -1,6 +1,5 @@
 /**
- * A connection: the result of the handshake, its byte streams, messages and datagrams, and its end. Sans-IO, like
- * everything here.
+ * A connection: the result of the handshake, its byte streams, messages and datagrams, and its end. Sans-IO.
  *
  *   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
  *        └──────────failed──────────────────────────────────────────────────────────────────▲

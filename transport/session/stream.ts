@@ -185,7 +185,8 @@ export class SessionStream {
   /**
    * Buffers all of `given`, text as UTF-8; resolves when its last byte is copied: only then may the caller reuse the
    * array.
-   * @throws INVALID_ARGUMENT, also when the array was resized or transferred before that: a part of it was written; OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
+   * @throws INVALID_ARGUMENT, also when the array was resized or transferred before that: a part of it was written;
+   *   OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
   write(given: Payload): Promise<void> {
     let data: Uint8Array;
@@ -430,7 +431,7 @@ export class SessionStream {
     if (isWhole && write.taken < write.length) return;
     this.#write = null;
     if (isWhole) write.result.resolve();
-    else write.result.reject(new LocalError('INVALID_ARGUMENT', `the array of a write was resized or transferred before its end`));
+    else write.result.reject(new LocalError('INVALID_ARGUMENT', 'the array of a write was resized or transferred before its end'));
   }
 
   /** @returns how many bytes of `data` from `start` on were taken */

@@ -1,6 +1,6 @@
 /**
- * Wraps the declarations of a module: functions, members of classes and objects, constructors. What takes something away
- * calls `note` each time that it did.
+ * Wraps the declarations of a module: functions, members of classes and objects, constructors. What takes something
+ * away calls `note` each time that it did.
  */
 import type { Declaration } from './replace.ts';
 import type { Place } from './sources.ts';

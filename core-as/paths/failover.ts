@@ -9,12 +9,27 @@
  */
 import { Connection, SUSPECTED } from '../records/connection';
 import { flightOf } from '../records/flight';
-import { CHALLENGING, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, pathAt, pathsOf, VALIDATED } from '../records/path';
+import {
+  CHALLENGES,
+  CHALLENGING,
+  challengeOf,
+  FREE,
+  FULL_SIZE,
+  is,
+  KEPT,
+  LEAVING,
+  MOST_PATHS,
+  pathAt,
+  pathsOf,
+  VALIDATED,
+} from '../records/path';
 import { challenge } from './challenges';
 import { checkTime } from './migration';
 
 /** PROTOCOL.md §6 */
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
+/** Our constant, ms: see `reachedOnStandby`. */
+const SMALL_PAUSE: f64 = 1_000;
 
 /** Handles the probe timer. */
 export function onProbeTimeout(c: Connection, now: f64): void {
@@ -34,14 +49,23 @@ export function suspect(c: Connection, now: f64): void {
 
 /**
  * The peer reaches this initiator on a path other than the active one, with a challenge. A check that began while that
- * path was silent would ask there again too late.
+ * path was silent would ask there again too late. What this sends has full size: small challenges cause it once a
+ * second at most.
  */
-export function reachedOnStandby(c: Connection, index: u8, now: f64): void {
+export function reachedOnStandby(c: Connection, index: u8, isFull: bool, now: f64): void {
+  if (!isFull && now < lastAsked(c, index) + SMALL_PAUSE) return;
   suspect(c, now);
   const p = pathAt(c, index);
   if (!is(p, CHALLENGING)) return;
   p.challengeAt = now;
   p.deadline = max(p.deadline, now + checkTime(c, index));
+}
+
+/** When the last challenge went out there; 0 = none yet. */
+function lastAsked(c: Connection, index: u8): f64 {
+  let last: f64 = 0;
+  for (let n: u32 = 0; n < CHALLENGES; n++) last = max(last, load<f64>(challengeOf(pathAt(c, index), n), 8));
+  return last;
 }
 
 function hasOther(c: Connection): bool {

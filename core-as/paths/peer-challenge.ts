@@ -17,12 +17,13 @@ import { ensurePaths } from './table';
 export function onChallenge(c: Connection, data: u64, index: u8, size: u32, now: f64): void {
   if (index == NO_PATH || !ensurePaths(c)) return;
   // A Route header may have preceded it.
-  queueResponse(c, data, index, size >= FULL_DATAGRAM - ROUTE_HEADER);
+  const isFull = size >= FULL_DATAGRAM - ROUTE_HEADER;
+  queueResponse(c, data, index, isFull);
   // §9.3.3: a non-probing packet shows the peer that we still use this path, in case it was misled.
   const p = pathAt(c, index);
   if (index == c.activePath) {
     c.pending |= SEND_PING;
     if (flagged(c, INITIATOR)) c.flags |= CHALLENGED;
   } else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
-  else if (flagged(c, INITIATOR) && p.answeredAt != now) reachedOnStandby(c, index, now);
+  else if (flagged(c, INITIATOR) && p.answeredAt != now) reachedOnStandby(c, index, isFull, now);
 }

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
+import { forge } from './forge.ts';
 import { type Carried, CLIENT, RoutedPair, rebound } from './routed-pair.ts';
 
 const message = (length = 100) => new Uint8Array(length).fill(5);
@@ -47,6 +48,26 @@ describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
     expect(lengths.filter((length) => length < 100).length).toBeGreaterThan(0);
     expect(pair.responder.names()).toContain('validated 1 0');
   });
+});
+
+test('a flood of small challenges on a warm path brings about as many bytes as it has', () => {
+  const pair = RoutedPair.after(300);
+  const { initiator } = pair;
+  initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 25_000 });
+  pair.run(1_000);
+  expect(initiator.names()).toContain('validated 1 0');
+  pair.network = () => null;
+  initiator.sent.length = 0;
+  let flood = 0;
+  for (let n = 0; n < 1_000; n++) {
+    const bytes = forge({ number: 10_000 + n, frames: [0x1a, ...Buffer.from(String(n).padStart(8))], from: 'responder' });
+    flood += bytes.length;
+    expect(pair.inject({ from: 'device:2', to: 'client:2', bytes }, initiator)).toBe(true);
+    pair.run(1);
+  }
+  const brought = sizes(initiator.sent).reduce((sum, size) => sum + size, 0);
+  expect(brought).toBeGreaterThan(flood);
+  expect(brought).toBeLessThan(2.5 * flood);
 });
 
 describe('an end that may not send to an unvalidated address', () => {

@@ -228,8 +228,9 @@ async function remember({ connection, known, server }: Opened, { standing, sct }
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const device = { ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), User: standing.username };
   const before = known.byId(ProductId, DeviceId) ?? device;
-  const station = connection.stationVerified === null || server === undefined ? known.stationKeyOf(before) : keyOf(server);
-  known.remember({ ...device, ...(sct !== undefined && tokenOfUser(sct, station, before)) });
+  const through = connection.stationVerified === null ? undefined : server;
+  const place = { station: through === undefined ? known.stationKeyOf(before) : keyOf(through), reached: through !== undefined };
+  known.remember({ ...device, ...(sct !== undefined && tokenOfUser(sct, place, before)) });
   await known.save();
 }
 

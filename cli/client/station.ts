@@ -130,11 +130,16 @@ export function rememberedToken(
 
 /**
  * Returns what to remember of a token that the device has named as this user's: it belongs to the base station that it
- * came through, unless it is known as another one's, which relays for this one, or was this device's before.
- * @param station key of that base station
+ * came through, unless it is known as another one's, which relays for this one, or was this device's before. One that
+ * came without any stays where it is: a pairing string may name a base station that nobody has proved.
+ * @param place `reached`: the connection came through that base station, which has the key `station`
  */
-export function tokenOfUser(token: string, station: string, { Tokens = {} }: KnownDevice): Pick<KnownDevice, 'Tokens'> {
-  const elsewhere = Object.entries(Tokens).some(([key, each]) => each === token && key !== station && key !== NO_STATION);
+export function tokenOfUser(
+  token: string,
+  { station, reached }: { readonly station: string; readonly reached: boolean },
+  { Tokens = {} }: KnownDevice,
+): Pick<KnownDevice, 'Tokens'> {
+  const elsewhere = Object.entries(Tokens).some(([key, each]) => each === token && key !== station && !(reached && key === NO_STATION));
   return elsewhere ? {} : { Tokens: { [station]: token } };
 }
 

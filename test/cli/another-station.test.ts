@@ -133,3 +133,14 @@ test('a token whose base station was forgotten goes to the one that a person sta
   await opened({ device: 'lamp', serverFingerprint: station });
   expect(await stored()).toMatchObject({ tokens: { [station]: SCT }, stations: { [SERVER_URL]: { Fingerprint: station } } });
 });
+
+test('a token whose base station is not known stays from that of a pairing string that was not reached', async () => {
+  known.remember({ ...remembered, Fingerprint: device, Tokens: { [NO_STATION]: USERS } });
+  await known.save();
+  const address = { host: under.host, port: DEVICE_PORT };
+  await paired(string().replace(`sf=${station},sct=${SCT}`, `sf=${OLD}`), { address, relayOnly: false });
+  expect(said).toContain('you are ann');
+  expect((await stored()).tokens).toEqual({ [NO_STATION]: USERS });
+  await paired(string(), { server: SERVER_URL, replace: true });
+  expect((await stored()).tokens).toMatchObject({ [station]: USERS });
+});

@@ -357,10 +357,13 @@ describe('target', () => {
   });
 
   test('keeps a token that the device names for the base station that it is known of', () => {
-    expect(tokenOfUser('tok', FP, lamp)).toEqual({});
-    expect(tokenOfUser('tok', OTHER, lamp)).toEqual({ Tokens: { [OTHER]: 'tok' } });
-    expect(tokenOfUser('new', FP, lamp)).toEqual({ Tokens: { [FP]: 'new' } });
-    expect(tokenOfUser('near', FP, { ...lamp, Tokens: { [NO_STATION]: 'near' } })).toEqual({ Tokens: { [FP]: 'near' } });
+    const [through, other] = [FP, OTHER].map((station) => ({ station, reached: true }));
+    expect(tokenOfUser('tok', through!, lamp)).toEqual({});
+    expect(tokenOfUser('tok', other!, lamp)).toEqual({ Tokens: { [OTHER]: 'tok' } });
+    expect(tokenOfUser('new', through!, lamp)).toEqual({ Tokens: { [FP]: 'new' } });
+    const near = { ...lamp, Tokens: { [NO_STATION]: 'near' } };
+    expect(tokenOfUser('near', through!, near)).toEqual({ Tokens: { [FP]: 'near' } });
+    expect(tokenOfUser('near', { station: FP, reached: false }, near)).toEqual({});
   });
 
   test('says which base station is used instead of the remembered one, and how to return', async () => {

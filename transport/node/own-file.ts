@@ -2,12 +2,12 @@
  * Files and directories that a program takes for its own: what another user could have put there is refused, and
  * nothing that is opened makes the program wait.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 
 const EVERYONE_MAY_WRITE = 0o002;
 
 /**
- * Reads a regular file as a whole. Neither a link nor a FIFO, socket or device is opened.
+ * Reads a regular file, as long as it is when it is opened. Neither a link nor a FIFO, socket or device is opened.
  * @param max bytes
  * @param check throws for a file that is not to be read
  * @throws an error of the system, or one whose message says what is wrong with the file
@@ -21,7 +21,11 @@ export function readRegularFile(path: string, max: number, check: (found: Stats)
     if (!found.isFile()) throw new Error('it is not a regular file: remove it');
     if (found.size > max) throw new Error(`it is longer than ${max} bytes: remove it`);
     check(found);
-    return readFileSync(file);
+    // Not to the end: a file that grows, or one of /proc whose size is 0, may have none.
+    const content = Buffer.allocUnsafe(found.size);
+    let length = 0;
+    for (let count = 1; count > 0 && length < content.length; length += count) count = readSync(file, content, { offset: length });
+    return content.subarray(0, length);
   } finally {
     closeSync(file);
   }

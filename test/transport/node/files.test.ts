@@ -1,4 +1,5 @@
 /** Files are replaced as a whole, even when the process is killed meanwhile. */
+import { appendFileSync } from 'node:fs';
 import { chmod, chown, mkdir, readdir, readFile, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ import {
   replaceFile,
   replaceJson,
 } from '../../../transport/node/files.ts';
-import { refuseForeign } from '../../../transport/node/own-file.ts';
+import { readRegularFile, refuseForeign } from '../../../transport/node/own-file.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -152,6 +153,14 @@ describe('reading', () => {
     await make(path);
     await expect(readFileIfPresent(path)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${path}: ${problem}` });
     listener.close();
+  });
+
+  it('reads no more than the file had when it was opened', async () => {
+    for (const content of ['', 'four']) {
+      await writeFile(at('grows'), content);
+      const read = readRegularFile(at('grows'), 1_024, () => appendFileSync(at('grows'), 'more'));
+      expect(String(read)).toBe(content);
+    }
   });
 
   it('reads the longest file', async () => {

@@ -30,7 +30,8 @@ test('parallel callers cause one fetch; another credential has its own', async (
 test('a failure reaches all waiting callers and is not cached', async () => {
   const failing = () => Promise.reject(new Error('refused'));
   const both = await Promise.allSettled([cache.get('a', clock, failing), cache.get('a', clock, failing)]);
-  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const refused = { status: 'rejected', reason: new Error('refused') };
+  expect(both).toEqual([refused, refused]);
   expect(await cache.get('a', clock, fetch)).toBe('t1');
 });
 

@@ -80,10 +80,22 @@ async function devicesAway(count: number): Promise<void> {
   for (let number = 1; number <= count; number++) await station.register({ ...ids, deviceId: `away-${number}` }, null);
 }
 
+const outcomeOf = (connecting: Promise<{ status: number }>): Promise<unknown> =>
+  fixture.sim.settle(
+    connecting.then(
+      ({ status }) => status,
+      (error: { code: string }) => error.code,
+    ),
+  );
+
 /** Connects `count` clients with a valid server key, each from a different address. Returns the sessions that stay. */
 async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
   const peers = await strangers(count);
-  for (const peer of peers) await fixture.sim.settle(peer.connecting({ deviceId }).catch(() => null));
+  for (const peer of peers) {
+    const outcome = await outcomeOf(peer.connecting({ deviceId }));
+    if (peer.channel.isOpen) expect(outcome).toBe(404);
+    else expect(await reason(peer)).toMatch(/no room for (another client|a connection without a credential)/);
+  }
   return peers.filter(({ channel }) => channel.isOpen);
 }
 
@@ -95,7 +107,7 @@ describe('clients of one device', () => {
     // 4 of 12: while 8 are free, a fifth for one device is refused.
     expect(stats()).toMatchObject({ sessions: OPEN / 3, unproved: 0 });
     const late = await opened();
-    await fixture.sim.settle(late.connecting({ deviceId: 'away-1' }).catch(() => null));
+    expect(await outcomeOf(late.connecting({ deviceId: 'away-1' }))).toBe('DEVICE_INTERNAL_ERROR');
     expect(await reason(late)).toMatch(/no room/);
     const counts: number[] = [];
     for (const deviceId of ['away-2', 'away-3', 'away-4', 'away-5']) counts.push((await clientsOf(deviceId, 4)).length);

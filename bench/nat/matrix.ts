@@ -47,6 +47,13 @@ export function nameOf({ client, device }: Cell): string {
   return `${client} × ${device}`;
 }
 
+/** Returns the code that tells why no attempt in the cell succeeds (docs/paths.md). */
+export function reasonOf({ client, device }: Cell): string {
+  const kinds = [client, device];
+  if (!kinds.includes('blocked')) return 'BOTH_RANDOM';
+  return kinds.includes('open') ? 'UDP_BLOCKED' : 'NO_ANSWER';
+}
+
 /** Options of a cell's scenes besides the seed. */
 export type Burden = Pick<SceneOptions, 'foreign' | 'loss'>;
 

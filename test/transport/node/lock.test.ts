@@ -103,7 +103,8 @@ describe.each([
   test('one of several owners that start at once gets it', async () => {
     await deadSign(HIGH);
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => own()));
-    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const outcomes = results.map((result) => (result.status === 'fulfilled' ? 'locked' : result.reason.message));
+    expect(outcomes.sort()).toEqual([...new Array(4).fill('in use by this process'), 'locked']);
     expect(await signs()).toHaveLength(1);
   });
 });
@@ -238,10 +239,16 @@ describe.each([
     atEachOperation(async (operation) => {
       const child = lockElsewhere(operation, 'SIGSTOP');
       const stopped = await child.line((line) => line === 'stopped').catch(() => null);
-      if (stopped === null) return false;
+      if (stopped === null) {
+        expect(child.lines).toEqual(['locked']);
+        return false;
+      }
       const hadIt = child.lines.includes('locked');
       // Twice, so that the first one's sign is gone.
-      const first = await own().catch(() => null);
+      const first = await own().catch((error: unknown) => {
+        expect(error, `at operation ${operation}`).toEqual(inUse('another process'));
+        return null;
+      });
       await first?.release();
       const second = first === null ? null : await own();
       // Repeatedly: the first signal may arrive before it has stopped.

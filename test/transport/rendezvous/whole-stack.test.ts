@@ -5,7 +5,7 @@
  * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
-import { type Cell, cells, expected, nameOf } from '../../../bench/nat/matrix.ts';
+import { type Cell, cells, expected, nameOf, reasonOf } from '../../../bench/nat/matrix.ts';
 import type { Connection } from '../../../client/node.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -86,7 +86,7 @@ describe('the whole stack', () => {
     expect([received, wrong]).toEqual([sent, 0]);
     expect(connection.getType()).toBe(isDirect ? 'DIRECT' : 'RELAY');
     expect([types, atDevice]).toEqual(isDirect ? [['DIRECT'], ['DIRECT']] : [[], []]);
-    expect(connection.paths().whyNotDirect).toEqual(isDirect ? null : expect.objectContaining({ code: expect.any(String) }));
+    expect(connection.paths().whyNotDirect).toEqual(isDirect ? null : expect.objectContaining({ code: reasonOf(cell) }));
   }
   const named = cells.map((cell) => [nameOf(cell), cell] as const);
   it.each(named.filter(([, cell]) => isQuick(cell)))('%s', becomesDirect);

@@ -190,7 +190,7 @@ describe('requests', () => {
     session.observe({ ...get('/hello'), signal }, () => {});
     const refused = session.openStream(1, { signal });
     expect(getEventListeners(signal, 'abort').length).toBe(2);
-    await simulation.settle(Promise.allSettled([refused]));
+    await expect(simulation.settle(refused)).rejects.toMatchObject({ code: 'STOPPED' });
     await simulation.run(1_000);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });

@@ -138,6 +138,7 @@ describe('use', () => {
     expect(stationHost.sessions.size).toBe(1);
     await simulation.run(15_000);
     expect(stationHost.sessions.size).toBe(0);
+    await expect(dial!.result).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
   it('a kept channel of a restarted station is replaced transparently', { tags: ['slow'] }, async () => {

@@ -66,7 +66,11 @@ describe('ping', () => {
   test('fails without an answer', async () => {
     expect(await run([late, late])).toMatchObject({
       error: 'pr.de did not answer',
-      lines: [expect.anything(), expect.anything(), '2 sent, none answered'],
+      lines: [
+        expect.stringMatching(/^1 {2}no answer \(TIMEOUT\)/),
+        expect.stringMatching(/^2 {2}no answer \(TIMEOUT\)/),
+        '2 sent, none answered',
+      ],
     });
   });
 
@@ -86,7 +90,11 @@ describe('ping', () => {
     };
     expect(await run([async () => 5, lost], { count: 9, connected: () => connected })).toMatchObject({
       error: expect.stringMatching(/^the connection to pr\.de ended: the connection is lost/),
-      lines: ['1  5.0 ms  through the base station', expect.anything(), expect.stringMatching(/^2 sent, 1 answered/)],
+      lines: [
+        '1  5.0 ms  through the base station',
+        expect.stringMatching(/^2 {2}the connection is lost \(STOPPED\)$/),
+        expect.stringMatching(/^2 sent, 1 answered/),
+      ],
     });
   });
 });

@@ -195,7 +195,7 @@ describe('a base station over WebSockets', () => {
     const ended = new Promise((resolve) => session.on('closed', resolve));
     fixture.sim.pipes()[0]!.cut();
     await fixture.sim.run(200);
-    await expect(ended).resolves.toMatchObject({ code: expect.any(String) });
+    await expect(ended).resolves.toMatchObject({ code: 'CLOSED' });
     expect([stats('webSockets'), stats('sessions')]).toEqual([0, 0]);
   });
 });

@@ -122,7 +122,7 @@ describe('the connection ends', () => {
     const cut = (loss: number): void => fixture.sim.link('phone', 'station', { delay: 10, loss });
     cut(1);
     await run(50_000);
-    expect(last()).toMatchObject({ kind: 'resting', error: { code: expect.any(String) } });
+    expect(last()).toMatchObject({ kind: 'resting', error: { code: 'TIMEOUT' } });
     cut(0);
     await run(5_000);
     expect(kinds().slice(-2)).toEqual(['resting', 'resumed']);

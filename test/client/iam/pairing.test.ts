@@ -5,6 +5,7 @@ import {
   type IamConnection,
   IamUtil,
   missingForPairing,
+  type Paired,
   type PairingMode,
   type PairOptions,
 } from '../../../client/node.ts';
@@ -126,7 +127,9 @@ describe('pair', () => {
     const line = `POST /iam/pairing/${path}`;
     scripted = await ScriptedDevice.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
     const { iam, logins } = withLogins();
-    expect(await scripted.outcome(iam.pair(options))).toMatchObject({ mode: expect.any(String), user: { username: 'bob' } });
+    const paired = (await scripted.outcome(iam.pair(options))) as Paired;
+    // The path has the words of the mode.
+    expect([paired.mode?.replace(/\B[A-Z]/g, '-$&').toLowerCase(), paired.user?.username]).toEqual([path, 'bob']);
     expect(logins).toEqual(expectedLogins);
     expect(scripted.asked).toContainEqual(body === undefined ? [line] : [line, body]);
   });

@@ -166,7 +166,7 @@ describe('what passes through an operation', () => {
   test('a constant has another value', () => {
     const format = { TEXT: 0, CBOR: 60 };
     changeConstant(format, 'CBOR');
-    expect(format).toEqual({ TEXT: 0, CBOR: expect.not.toBeOneOf([0, 60]) });
+    expect(format).toEqual({ TEXT: 0, CBOR: 10_060 });
   });
 });
 

@@ -93,15 +93,10 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(toHex(bob.diffieHellman(alice.publicKey))).toBe(shared);
   });
 
-  it('returns zeros or throws when the result is all zero (RFC 7748 §6.1)', () => {
+  it('throws when the result is all zero (RFC 7748 §6.1)', () => {
     const key = host.generateKey();
-    let result = new Uint8Array(32);
-    try {
-      result = Uint8Array.from(key.diffieHellman(new Uint8Array(32)));
-    } catch {
-      // allowed too
-    }
-    expect(result).toEqual(new Uint8Array(32));
+    // OpenSSL and noble have their own words.
+    expect(() => key.diffieHellman(new Uint8Array(32))).toThrow(/failed during derivation|invalid private or public key/);
   });
 
   it('copies what it imports, exports a copy and wipes', () => {

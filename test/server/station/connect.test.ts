@@ -298,11 +298,11 @@ describe('a killed station', () => {
     await station.start();
     const before = fixture.sim.now;
     const reason = await fixture.sim.settle(device.channel.closed);
-    expect(reason).not.toBeNull();
+    expect(reason).toMatchObject({ code: 'CLOSED' });
     expect(fixture.sim.now - before).toBeLessThan(2_000);
     const relayed = await fixture.sim.settle(device.incoming[0]!.closed);
     expect(relayed).toMatchObject({ code: 'CLOSED' });
-    expect(await fixture.sim.settle(session.closed)).not.toBeNull();
+    expect(await fixture.sim.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
     await device.open(device.acceptsRelayed());
     expect((await device.attach()).status).toBe(201);
     await client.open();

@@ -217,7 +217,7 @@ describe('a core that fails', () => {
     const failed = sessions[0]!.closed;
     const open = sessions[0]!.request({ method: 'GET', path: '/never' });
     open.catch(() => {});
-    expect(() => cores[0]!.failForTest()).toThrow();
+    expect(() => cores[0]!.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
     void session.request({ method: 'GET', path: '/hello' }).catch(() => {});
     expect(await simulation.settle(failed)).toMatchObject({ code: 'CORE_FAILED' });
     await expect(open).rejects.toMatchObject({ code: 'CORE_FAILED' });

@@ -366,7 +366,7 @@ test.each(['connect --list', 'connect --forget moon', 'key show', 'coap GET /x -
   async (line) => {
     const state = join(directory, 'mistyped');
     await svcInProcess([...line.split(' '), '--state', state]);
-    await expect(access(state)).rejects.toThrow();
+    await expect(access(state)).rejects.toMatchObject({ code: 'ENOENT' });
   },
 );
 

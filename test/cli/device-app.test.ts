@@ -92,7 +92,7 @@ describe("a device's directory", () => {
     await data.update(state);
     const loop: Record<string, unknown> = {};
     loop.self = loop;
-    await expect(data.update({ Thermostat: loop as never })).rejects.toThrow();
+    await expect(data.update({ Thermostat: loop as never })).rejects.toThrow(/circular/);
     await data.update({ AlarmTold: true });
     expect(data.state).toEqual({ Version: 1, ...state, AlarmTold: true });
     expect((await DeviceData.open(directory)).state).toEqual({ Version: 1, ...state, AlarmTold: true });
@@ -190,7 +190,7 @@ describe('file protocol', () => {
 
   test.each(['', '.', '..', '.hidden', '../x', 'a/b', 'a\\b', 'a b', 'é', 'A'.repeat(129), 'a\n'])('refuses %j as a file name', (name) => {
     expect(isFileName(name)).toBe(false);
-    expect(() => readRequest({ op: 'get', name })).toThrow();
+    expect(() => readRequest({ op: 'get', name })).toThrow(/^a file name has 1 to 128 letters/);
   });
 
   test.each([
@@ -204,7 +204,7 @@ describe('file protocol', () => {
     { op: 'get', name: 'a', offset: 5, sha256: 'AB'.repeat(32) },
     { op: 'get', name: 'a', offset: 5, sha256: 'ab'.repeat(31) },
   ])('refuses %j as a request', (line) => {
-    expect(() => readRequest(line)).toThrow();
+    expect(() => readRequest(line)).toThrow(expect.objectContaining({ code: 'INVALID' }));
   });
 
   test('writes a line as it is read', async () => {

@@ -178,7 +178,7 @@ describe('a core that fails in the middle of a round', () => {
     });
     const connection = await fixture.relayed();
     await fixture.sim.run(80);
-    expect(() => cores.at(-1)!.failForTest()).toThrow();
+    expect(() => cores.at(-1)!.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
     await fixture.sim.run(90_000);
     expect([connection.isConnected, cores.length]).toEqual([false, 2]);
     const next = await fixture.relayed();

@@ -149,8 +149,8 @@ describe('the lifecycle of a device', () => {
     expect(events.at(-1)).toBe('CLOSED');
     expect(await fixture.code(device.close())).toBe('INVALID_STATE');
     expect(await fixture.code(device.start())).toBe('INVALID_STATE');
-    expect(() => device.setProductId('x')).toThrow();
-    expect(() => device.setBasestationAttach(true)).toThrow();
+    expect(() => device.setProductId('x')).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+    expect(() => device.setBasestationAttach(true)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
     await fixture.sim.run(1_000);
     expect(station.basestation.attached).toBe(0);
   });

@@ -54,7 +54,7 @@ test('PLATFORM_FAILURE once when the data plane cannot be started again; ATTACHE
   };
   const under = await fixture.attached({ environment: { clock, crypto, network, log, createCore } });
   memory = false;
-  expect(() => cores[0]?.failForTest()).toThrow();
+  expect(() => cores[0]?.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
   await fixture.until(under, 'PLATFORM_FAILURE');
   expect(under.reasons.at(-1)?.code).toBe('OUT_OF_MEMORY');
   await fixture.sim.run(60_000);

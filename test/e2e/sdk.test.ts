@@ -108,7 +108,7 @@ const after: Readonly<Record<string, () => Promise<unknown>>> = {
   shutdown: async () => {
     for (const listener of signals.listeners('SIGTERM')) await listener();
     expect((program.value('connection') as client.Connection).isConnected).toBe(false);
-    expect(() => (program.value('client') as client.SvcClient).createConnection()).toThrow();
+    expect(() => (program.value('client') as client.SvcClient).createConnection()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   },
 };
 

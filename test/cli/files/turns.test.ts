@@ -80,7 +80,7 @@ test('lists are made one after the other, too, and none for a client that is gon
   gone.stream.abort();
   begin();
   expect(await here.reader.readLine()).toEqual({ files: 0 });
-  await expect(gone.reader.readLine()).rejects.toThrow();
+  await expect(gone.reader.readLine()).rejects.toMatchObject({ code: 'STOPPED' });
 });
 
 test('a transfer that a later one supersedes is not hashed to its end', async () => {

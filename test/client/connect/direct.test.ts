@@ -157,7 +157,7 @@ describe('with both channels', () => {
     expect(connection.getType()).toBe('DIRECT');
     await fixture.sim.run(5_000);
     expect(device.connection(1).type).toBe('DIRECT');
-    expect(() => device.connection(2)).toThrow();
+    expect(() => device.connection(2)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
   test('the base station connects when the address is useless', { tags: ['slow'] }, async () => {

@@ -147,7 +147,7 @@ describe('without a base station', () => {
       await fixture.settle(connection.connect());
       expect(connection.getDeviceFingerprint()).toBe(meant.device.deviceFingerprint);
     }
-    expect(() => other.device.connection(1)).toThrow();
+    expect(() => other.device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
   test('a device that is switched on during the search is found', async () => {
@@ -252,7 +252,7 @@ describe('beside a base station', () => {
     expect([type, channels]).toEqual(['DIRECT', ['OK', 'OPERATION_IN_PROGRESS', 'NONE']]);
     await fixture.sim.run(20_000);
     expect(device.connection(1).isLocal).toBe(true);
-    expect(() => device.connection(2)).toThrow();
+    expect(() => device.connection(2)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
   test('a device elsewhere is relayed, without delay', { tags: ['slow'] }, async () => {

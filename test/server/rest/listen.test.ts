@@ -34,16 +34,7 @@ describe('REST', () => {
 });
 
 describe('a server', () => {
-  it.each([
-    ['0.0.0.0', undefined, '::1', '127.0.0.1'],
-    ['::1', '0.0.0.0', '::1', '127.0.0.1'],
-    ['127.0.0.1', '::1', '::1', '127.0.0.1'],
-    ['::', '0.0.0.0', '::1', '127.0.0.1'],
-    [undefined, undefined, '::1', '127.0.0.1'],
-    ['127.0.0.1', '0.0.0.0', '127.0.0.1', '127.0.0.2'],
-    ['127.0.0.2', '127.0.0.1', '127.0.0.1', '127.0.0.2'],
-  ])('with REST at %s and WebSockets at %s listens at %s and %s', async (rest, webSockets, ...hosts) => {
-    if (!hasIpv6 && hosts.includes('::1')) return;
+  async function listens(rest: string | undefined, webSockets: string | undefined, ...hosts: string[]): Promise<void> {
     const app = fastify({ forceCloseConnections: true });
     const { port, close } = await listenAt(app, { rest, webSockets }, 0);
     try {
@@ -56,5 +47,17 @@ describe('a server', () => {
       close();
       await app.close();
     }
-  });
+  }
+  const name = 'with REST at %s and WebSockets at %s listens at %s and %s';
+  it.skipIf(!hasIpv6).each([
+    ['0.0.0.0', undefined, '::1', '127.0.0.1'],
+    ['::1', '0.0.0.0', '::1', '127.0.0.1'],
+    ['127.0.0.1', '::1', '::1', '127.0.0.1'],
+    ['::', '0.0.0.0', '::1', '127.0.0.1'],
+    [undefined, undefined, '::1', '127.0.0.1'],
+  ] as const)(name, listens);
+  it.each([
+    ['127.0.0.1', '0.0.0.0', '127.0.0.1', '127.0.0.2'],
+    ['127.0.0.2', '127.0.0.1', '127.0.0.1', '127.0.0.2'],
+  ] as const)(name, listens);
 });

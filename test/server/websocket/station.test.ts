@@ -308,14 +308,14 @@ it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of 
 });
 
 describe('without TLS', () => {
-  it('an address that is not loopback serves only WebSockets', async () => {
+  it('an address that is not loopback serves only WebSockets', async ({ skip }) => {
     const environment = nodeEnvironment();
     const outside = environment.network.interfaces!()
       .flatMap(({ addresses }) => addresses)
       .map((text) => text.split('/')[0]!)
       .find((text) => !text.includes(':'));
     expect(station.http).toMatchObject({ host: '127.0.0.1', secure: false });
-    if (outside === undefined) return;
+    if (outside === undefined) return skip('needs an address besides loopback');
     expect([
       await statusOf('/health'),
       await statusOf('/health', outside),

@@ -1,7 +1,9 @@
 /**
  * Checks the lists against the build and the tests. A row is done when its symbol exists, its test uses it, and no
- * other row of its surface claims the same symbol; prove/ checks whether the test would notice its absence. An alias
- * names a symbol that is done on its surface.
+ * other row of its surface claims the same symbol; prove/ checks whether the test would notice its absence.
+ *
+ * An alias names a symbol that is done on its surface, and a test of its own that uses it, which prove/ reads, too.
+ * Only `…Async` needs none: it is an alias of the operation of that name, which returns a promise.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +50,7 @@ export async function checkRows(root: string, rows: readonly ListRow[]): Promise
     const { entry, ...name } = row;
     const nothing = { ...name, symbol: '', test: '', where: [], path: '' };
     if (entry === undefined) return { ...nothing, state: 'missing', reason: 'nothing is named for it' };
-    if (!isDone(entry)) return { ...nothing, symbol: entry.symbol ?? '', ...stateOf(entry) };
+    if (!isDone(entry)) return { ...nothing, symbol: entry.symbol ?? '', test: entry.test ?? '', ...stateOf(entry) };
     const { symbol, test, where = [], path = '' } = entry;
     const named = { ...name, symbol, test, where, path };
     const claim = [row.surface, row.kind === 'type' ? 'type' : 'value', symbol, path].join(' ');
@@ -58,7 +60,7 @@ export async function checkRows(root: string, rows: readonly ListRow[]): Promise
   };
   const checked: Row[] = [];
   for (const row of rows) checked.push(await stated(row));
-  return checked.map((row) => (row.state === 'alias' ? withTarget(checked, row) : row));
+  return Promise.all(checked.map((row) => (row.state === 'alias' ? withTarget(root, symbols, checked, row) : row)));
 }
 
 /** The rows that are missing without being listed as missing. */
@@ -71,14 +73,31 @@ function stateOf({ state, reason }: OtherEntry): Pick<Row, 'state' | 'reason' | 
   return state === 'missing' ? { state, reason, known: true } : { state, reason };
 }
 
-/** The alias, marked as missing when its target is not done. */
-function withTarget(rows: readonly Row[], alias: Row): Row {
-  const there = rows.some(({ surface, symbol, state }) => state === 'done' && surface === alias.surface && symbol === alias.symbol);
-  return there ? alias : { ...alias, state: 'missing', reason: `${alias.symbol} is not done on this surface` };
+/** The alias with the kind of its target, as which it is proved, or marked as missing. */
+async function withTarget(root: string, symbols: Symbols, rows: readonly Row[], alias: Row): Promise<Row> {
+  const { symbol, test } = alias;
+  const missing = (reason: string): Row => ({ ...alias, state: 'missing', reason });
+  const targets = rows.filter((row) => row.state === 'done' && row.surface === alias.surface && row.symbol === symbol);
+  const [target] = targets;
+  if (target === undefined) return missing(`${symbol} is not done on this surface`);
+  if (test === '') {
+    const isOfItsName = targets.some(({ group, name }) => group === alias.group && `${name}Async` === alias.name);
+    if (!isOfItsName) return missing('no test shows what it stands for');
+    return symbols.returnsPromise(symbol) ? alias : missing(`${symbol} returns no promise`);
+  }
+  const { kind, where, path } = target;
+  const reason = await obstacle(root, symbols, kind, { symbol, test, where });
+  return reason === null ? { ...alias, kind, where, path } : missing(reason);
 }
 
 /** Returns what is wrong with an implementation, null when nothing is. */
-async function obstacle(root: string, symbols: Symbols, kind: Kind, { symbol, test, where = [] }: DoneEntry): Promise<string | null> {
+async function obstacle(
+  root: string,
+  symbols: Symbols,
+  kind: Kind,
+  claim: Pick<DoneEntry, 'symbol' | 'test' | 'where'>,
+): Promise<string | null> {
+  const { symbol, test, where = [] } = claim;
   if (!KINDS.includes(kind)) return `no kind ${kind}`;
   const found = await symbols.find(symbol);
   if (typeof found === 'string') return found;

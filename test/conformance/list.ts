@@ -37,7 +37,7 @@ export interface DoneEntry {
    * operations that events, options, fields and endpoints pass through.
    */
   readonly where?: readonly string[];
-  /** For a field inside a field: `list[].field`. */
+  /** For a field inside a field: `list[].field`; for an option that an operation takes: its name. */
   readonly path?: string;
   readonly names: readonly string[];
 }
@@ -47,6 +47,8 @@ export interface OtherEntry {
   readonly state: 'alias' | 'not applicable' | 'missing';
   /** For an alias. */
   readonly symbol?: string;
+  /** For an alias: `file > title` of a test that shows what the name stands for. None for `…Async`, see check.ts. */
+  readonly test?: string;
   readonly reason: string;
   readonly names: readonly string[];
 }

@@ -61,6 +61,13 @@ export class Symbols {
       valueMember(exported, parts.name, parts.member) ?? typeMember(declarationOf(module, parts.name), parts.name, parts.member);
     return found ?? `no ${parts.name}${parts.member === undefined ? '' : `.${parts.member}`} in ${parts.module}`;
   }
+
+  /** Whether a symbol is declared as a method that returns a promise. */
+  returnsPromise(symbol: string): boolean {
+    const { module = '', name = '', member } = partsOf(symbol) ?? {};
+    const declaration = declarationOf(join(this.#dist, ENTRIES[module] ?? module), name) ?? '';
+    return new RegExp(`^ +${member}(?:<[^>]*>)?\\([^;]*(?:{[^}]*}[^;]*)*\\): Promise<`, 'm').test(declaration);
+  }
 }
 
 function endpointOf(exported: unknown, path: string, code: string): FoundSymbol | null {

@@ -116,14 +116,44 @@ describe('a row that is not done', () => {
     expect(await standing(other('not applicable', { reason: ' ' }))).toMatchObject({ row: { state: 'missing' }, missing: 1 });
   });
 
-  test('is an alias only of something done on its surface', async () => {
-    expect(await standing(other('alias', { symbol: 'device:Device.limitConnections' }))).toMatchObject({
-      row: { state: 'alias' },
-      missing: 0,
+  describe('is an alias', () => {
+    const symbol = 'device:Device.limitConnections';
+    const shown = 'test/device/limits.test.ts > connections: raised and lowered, and a connection above the limit gets the reason';
+    test.each<[string, Partial<OtherEntry>, string | null]>([
+      ['with a test of its own', { symbol, test: shown }, null],
+      [
+        'of something done on its surface',
+        { symbol: 'device:Device.limitAll', test: shown },
+        'device:Device.limitAll is not done on this surface',
+      ],
+      ['not without a test', { symbol }, 'no test shows what it stands for'],
+      [
+        'not with a test that does not use its symbol',
+        { symbol, test: 'test/device/settings.test.ts > only one authorization listener' },
+        'the test does not use limitConnections',
+      ],
+    ])('%s', async (_, more, reason) => {
+      const row = reason === null ? { state: 'alias' } : { state: 'missing', reason };
+      expect(await standing(other('alias', more))).toMatchObject({ row, missing: reason === null ? 0 : 1 });
     });
-    expect(await standing(other('alias', { symbol: 'device:Device.limitEverything' }))).toMatchObject({
-      row: { state: 'missing', reason: 'device:Device.limitEverything is not done on this surface' },
-      missing: 1,
+
+    test.each<[string, string, string, string | null]>([
+      ['without a test where its operation returns a promise', 'executeAsync', 'client:Coap.execute', null],
+      ['not of another operation', 'executeAsync', 'client:Coap.setRequestPayload', 'no test shows what it stands for'],
+      [
+        'not where its operation returns no promise',
+        'setRequestPayloadAsync',
+        'client:Coap.setRequestPayload',
+        'client:Coap.setRequestPayload returns no promise',
+      ],
+    ])('%s', async (_, name, target, reason) => {
+      const group = { section: '4.3', surface: 'ios', group: 'CoapRequest', kind: 'operation' } as const;
+      const names = ['execute', 'setRequestPayload'];
+      const alias = { state: 'alias', symbol: target, reason: 'of this test', names: [`ios: CoapRequest: ${name}`] } as const;
+      const done = entries.filter((entry) => names.some((each) => entry.names.includes(`ios: CoapRequest: ${each}`)));
+      const own = done.map((entry) => ({ ...entry, names: entry.names.filter((each) => each.startsWith('ios')) }));
+      const rows = await checkRows(root, listRows([{ ...group, names: [...names, name] }], [...own, alias]));
+      expect(rows.at(-1)).toMatchObject(reason === null ? { state: 'alias' } : { state: 'missing', reason });
     });
   });
 });

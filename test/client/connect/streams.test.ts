@@ -66,6 +66,21 @@ describe('streams', () => {
     for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
   });
 
+  test('are stopped by an abort: an open and a read under way, and all later calls', async () => {
+    const { device } = await fixture.attached();
+    device.addStreamListener(6, () => {});
+    device.addStreamListener(PORT, (incoming) => void incoming.accept());
+    const connection = await fixture.connected();
+    const [waiting, open] = [connection.createStream(), connection.createStream()];
+    await fixture.settle(open.open(PORT));
+    const ended = Promise.allSettled([waiting.open(6), open.readSome()]);
+    await fixture.sim.run(1_000);
+    for (const stream of [waiting, open]) stream.abort();
+    const stopped = { status: 'rejected', reason: expect.objectContaining({ code: 'STOPPED' }) };
+    expect(await fixture.settle(ended)).toEqual([stopped, stopped]);
+    for (const stream of [waiting, open]) expect(await fixture.code(stream.write('x'))).toBe('STOPPED');
+  });
+
   test('above the limit are refused, and one that ends frees a slot', { tags: ['slow'] }, async () => {
     const { device } = await echo();
     device.limitStreams(2);

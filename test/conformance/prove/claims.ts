@@ -1,5 +1,6 @@
 /**
- * What has to be proved: rows that share symbol, kind and test are one claim. Limits are proved as their operations.
+ * What has to be proved: rows that share symbol, kind and test are one claim. Limits are proved as their operations,
+ * and aliases as what they stand for.
  */
 import type { Row } from '../check.ts';
 
@@ -12,10 +13,10 @@ export interface Claim {
   readonly title: string;
 }
 
-/** The claims of all rows that are done. */
+/** The claims of all rows that are done, and of aliases with a test. */
 export function claimsOf(rows: readonly Row[]): Claim[] {
   const claims = new Map<string, Claim>();
-  for (const row of rows.filter(({ state }) => state === 'done')) {
+  for (const row of rows.filter(({ state, test }) => state === 'done' || (state === 'alias' && test !== ''))) {
     const { kind, symbol, path, where, test } = row;
     const key = [kind === 'limit' ? 'operation' : kind, symbol, path, where.join(' '), test].join(' | ');
     const [file = '', title = ''] = test.split(' > ');

@@ -47,7 +47,7 @@ export function nameOf({ client, device }: Cell): string {
   return `${client} × ${device}`;
 }
 
-/** Returns the code that tells why no attempt in the cell succeeds (docs/paths.md). */
+/** Returns the code for why no attempt in the cell succeeds (docs/paths.md). */
 export function reasonOf({ client, device }: Cell): string {
   const kinds = [client, device];
   if (!kinds.includes('blocked')) return 'BOTH_RANDOM';

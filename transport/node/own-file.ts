@@ -22,7 +22,7 @@ export function readRegularFile(path: string, max: number, check: (found: Stats)
     if (found.size > max) throw new Error(`it is longer than ${max} bytes: remove it`);
     check(found);
     // Not to the end: a file that grows, or one of /proc whose size is 0, may have none.
-    const content = Buffer.allocUnsafe(found.size);
+    const content = Buffer.alloc(found.size);
     let length = 0;
     for (let count = 1; count > 0 && length < content.length; length += count) count = readSync(file, content, { offset: length });
     return content.subarray(0, length);

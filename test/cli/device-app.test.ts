@@ -164,13 +164,13 @@ describe('file protocol', () => {
   });
 
   test.each([
-    ['no JSON', 'hello\n'],
-    ['no object', '[1]\n'],
-    ['no UTF-8', Uint8Array.of(0xff, 0x0a)],
-    ['too long', `"${'x'.repeat(2000)}"\n`],
-    ['cut short', '{"op":'],
-  ])('refuses a line that is %s', async (_, line) => {
-    await expect(new FileReader(source(line)).readLine()).rejects.toThrow(/line|stopped/);
+    ['no JSON', 'hello\n', 'the line is not JSON'],
+    ['no object', '[1]\n', 'the line is not a JSON object'],
+    ['no UTF-8', Uint8Array.of(0xff, 0x0a), 'the line is not JSON'],
+    ['too long', `"${'x'.repeat(2000)}"\n`, 'the line is too long'],
+    ['cut short', '{"op":', 'the peer stopped in the middle'],
+  ])('refuses a line that is %s', async (_, line, message) => {
+    await expect(new FileReader(source(line)).readLine()).rejects.toThrow(message);
   });
 
   test('accepts a line of 1,024 bytes, and not one of 1,025', async () => {

@@ -37,7 +37,7 @@ describe.each(hashes)('hashes of the %s', (_name, hash) => {
   });
 });
 
-describe.each(hosts)('cryptography of the %s', (_name, host) => {
+describe.each(hosts)('cryptography of the %s', (name, host) => {
   const dh = (scalar: string, point: string) => toHex(host.importKey(fromHex(scalar)).diffieHellman(fromHex(point)));
 
   it('passes the vectors of RFC 7748 §5.2', () => {
@@ -95,8 +95,9 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
 
   it('throws when the result is all zero (RFC 7748 §6.1)', () => {
     const key = host.generateKey();
-    // OpenSSL and noble have their own words.
-    expect(() => key.diffieHellman(new Uint8Array(32))).toThrow(/failed during derivation|invalid private or public key/);
+    // Words of OpenSSL and of noble.
+    const message = name === 'Node' ? 'failed during derivation' : 'invalid private or public key';
+    expect(() => key.diffieHellman(new Uint8Array(32))).toThrow(message);
   });
 
   it('copies what it imports, exports a copy and wipes', () => {

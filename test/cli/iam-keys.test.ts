@@ -59,7 +59,7 @@ describe('an invitation that fails leaves no user, nor another display name', ()
   });
 });
 
-test('an invitation has the display name', async () => {
+test('an invitation has the display name', { tags: ['slow'] }, async () => {
   expect(await iam('invite', 'carol', '--display-name', 'Carol', '--no-qr')).toMatchObject({ code: 0 });
   expect(access.state.users.user('carol')).toMatchObject({ username: 'carol', displayName: 'Carol', role: 'Guest' });
   expect(await iam('invite', 'bob', '--display-name', 'Bob', '--again', '--no-qr')).toMatchObject({ code: 0 });

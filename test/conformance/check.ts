@@ -1,6 +1,7 @@
 /**
- * Checks the lists against the build and the tests. A row is done when its symbol exists, its test uses it, and no
- * other row of its surface claims the same symbol; prove/ checks whether the test would notice its absence.
+ * Checks the lists against the build and the tests. A row is done when its symbol exists, its test uses it and goes
+ * through its surface, and no other row of its surface claims the same symbol; prove/ checks whether the test would
+ * notice its absence.
  *
  * An alias names a symbol that is done on its surface, and a test of its own that uses it, which prove/ reads, too.
  * Only `…Async` needs none: it is an alias of the operation of that name, which returns a promise.
@@ -9,6 +10,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DoneEntry, isDone, KINDS, type Kind, type ListRow, listRows, type OtherEntry, readLists } from './list.ts';
 import { mentions, testTexts } from './mentions.ts';
+import { Surfaces } from './surface.ts';
 import { Symbols } from './symbols.ts';
 
 export type State = 'done' | 'alias' | 'not applicable' | 'missing';
@@ -27,6 +29,8 @@ export interface Row extends Omit<ListRow, 'entry'> {
   readonly known?: true;
 }
 
+type CheckedClaim = Pick<DoneEntry, 'symbol' | 'test' | 'where'>;
+
 /** Kinds that are replaced where they pass through an operation. */
 const PASSING: readonly Kind[] = ['event', 'option', 'field', 'endpoint'];
 
@@ -40,11 +44,15 @@ export async function checkRows(root: string, rows: readonly ListRow[]): Promise
   const symbols = new Symbols(join(root, 'dist'));
   const claimed = new Set<string>();
   const obstacles = new Map<string, Promise<string | null>>();
-  const obstacleOf = (row: ListRow, entry: DoneEntry): Promise<string | null> => {
-    const key = JSON.stringify([row.kind, { ...entry, names: [] }]);
-    const known = obstacles.get(key) ?? obstacle(root, symbols, row.kind, entry);
+  const surfaces = new Surfaces(root);
+  const obstacleOf = async ({ kind, surface }: Pick<ListRow, 'kind' | 'surface'>, claim: CheckedClaim): Promise<string | null> => {
+    const key = JSON.stringify([kind, claim.symbol, claim.test, claim.where]);
+    const known = obstacles.get(key) ?? obstacle(root, symbols, kind, claim);
     obstacles.set(key, known);
-    return known;
+    const [file = ''] = claim.test.split(' > ');
+    // The type checker proves those of types, which need no import of values.
+    const isBelow = kind !== 'type' && !surfaces.has(surface, file);
+    return (await known) ?? (isBelow ? `the test does not go through the surface ${surface}` : null);
   };
   const stated = async (row: ListRow): Promise<Row> => {
     const { entry, ...name } = row;
@@ -60,7 +68,7 @@ export async function checkRows(root: string, rows: readonly ListRow[]): Promise
   };
   const checked: Row[] = [];
   for (const row of rows) checked.push(await stated(row));
-  return Promise.all(checked.map((row) => (row.state === 'alias' ? withTarget(root, symbols, checked, row) : row)));
+  return Promise.all(checked.map((row) => (row.state === 'alias' ? withTarget(symbols, checked, row, obstacleOf) : row)));
 }
 
 /** The rows that are missing without being listed as missing. */
@@ -74,7 +82,12 @@ function stateOf({ state, reason }: OtherEntry): Pick<Row, 'state' | 'reason' | 
 }
 
 /** The alias with the kind of its target, as which it is proved, or marked as missing. */
-async function withTarget(root: string, symbols: Symbols, rows: readonly Row[], alias: Row): Promise<Row> {
+async function withTarget(
+  symbols: Symbols,
+  rows: readonly Row[],
+  alias: Row,
+  obstacleOf: (row: Row, claim: CheckedClaim) => Promise<string | null>,
+): Promise<Row> {
   const { symbol, test } = alias;
   const missing = (reason: string): Row => ({ ...alias, state: 'missing', reason });
   const targets = rows.filter((row) => row.state === 'done' && row.surface === alias.surface && row.symbol === symbol);
@@ -86,7 +99,7 @@ async function withTarget(root: string, symbols: Symbols, rows: readonly Row[], 
     return symbols.returnsPromise(symbol) ? alias : missing(`${symbol} returns no promise`);
   }
   const { kind, where, path } = target;
-  const reason = await obstacle(root, symbols, kind, { symbol, test, where });
+  const reason = await obstacleOf({ ...alias, kind }, { symbol, test, where });
   return reason === null ? { ...alias, kind, where, path } : missing(reason);
 }
 

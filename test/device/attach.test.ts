@@ -1,5 +1,6 @@
 /** A device and its base station, in virtual time. */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { bindError } from '../../transport/node/udp-errors.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
@@ -153,6 +154,16 @@ describe('the lifecycle of a device', () => {
     expect(() => device.setBasestationAttach(true)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
     await fixture.sim.run(1_000);
     expect(station.basestation.attached).toBe(0);
+  });
+
+  test('fails with UNKNOWN and the reason when a port cannot be opened for a reason without a code', async () => {
+    const { device } = await fixture.device();
+    const environment = fixture.sim.host('full');
+    const failure = bindError(Object.assign(new Error('bind EMFILE'), { code: 'EMFILE' }), { port: 5593, receive: () => {} });
+    vi.spyOn(environment.network, 'bind').mockRejectedValueOnce(failure);
+    const { Device } = await import('../../device/index.ts');
+    const full = new Device({ environment, ...ids, privateKey: device.createPrivateKey(), basestationAttach: false });
+    await expect(fixture.settle(full.start())).rejects.toMatchObject({ code: 'UNKNOWN', message: expect.stringContaining('EMFILE') });
   });
 
   test('allows another start after ADDRESS_IN_USE for a taken port', async () => {

@@ -1,5 +1,5 @@
 /** `npm run conformance` as a test: nothing required is missing, and nothing counts as done by a mere claim. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { checkConformance, checkRows, missingRows } from '../conformance/check.ts';
 import { type DoneEntry, listRows, type OtherEntry, readLists } from '../conformance/list.ts';
 import { mentions, testTexts } from '../conformance/mentions.ts';
+import { Surfaces } from '../conformance/surface.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'c-device: Limits: svc_device_limit_streams';
@@ -95,6 +96,15 @@ describe('a row counts as missing', () => {
     expect(await broken(change)).toMatchObject({ row: { state: 'missing', reason: expect.stringMatching(reason) }, missing: 1 });
   });
 
+  test('when its test is of another surface', async () => {
+    const group = { section: '7', surface: 'android', group: 'error code', kind: 'error', names: ['PARSE'] } as const;
+    const test = 'test/transport/node/files.test.ts > reports where a file is not JSON: %j';
+    const entry = { symbol: 'protocol/errors/index:catalogue.PARSE', test, names: ['*: error code: PARSE'] };
+    expect(await checkRows(root, listRows([group], [entry]))).toMatchObject([
+      { state: 'missing', reason: 'the test does not go through the surface android' },
+    ]);
+  });
+
   test('when a row of its surface claims the symbol, too', async () => {
     const limit = 'device:Device.limitConnections';
     const { row, missing } = await standing({ ...own, symbol: limit, test: 'test/device/limits.test.ts > no such test' });
@@ -156,6 +166,28 @@ describe('a row that is not done', () => {
       expect(rows.at(-1)).toMatchObject(reason === null ? { state: 'alias' } : { state: 'missing', reason });
     });
   });
+});
+
+test.each([
+  ["import { SvcClient } from '../client/node.ts';", true],
+  ["import {\n  type Connection,\n  SvcClient,\n} from '../client/node.ts';", true],
+  ["const { SvcClient } = await import('../client/node.ts');", true],
+  ["import { client } from './fixture.ts';", true],
+  ["import type { SvcClient } from '../client/node.ts';", false],
+  ["import { type Connection, type SvcClient } from '../client/node.ts';", false],
+  ["import type { Client } from './fixture.ts';", false],
+  ["/* import { SvcClient } from '../client/node.ts'; */", false],
+  ["import { Connection } from '../client/connection.ts';", false],
+])('%j: reaches the surface of clients: %s', (text, reaches) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-conformance-'));
+  try {
+    mkdirSync(join(folder, 'test'));
+    writeFileSync(join(folder, 'test/fixture.ts'), "import { SvcClient } from '../client/node.ts';\n");
+    writeFileSync(join(folder, 'test/some.test.ts'), text);
+    expect(new Surfaces(folder).has('android', 'test/some.test.ts')).toBe(reaches);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 describe('the text of a test', () => {

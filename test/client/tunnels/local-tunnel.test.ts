@@ -1,10 +1,12 @@
-/** A tunnel that is closed while it opens, at each step. */
+/** What opening a tunnel meets: a close at each step, and an answer that is none. */
 import { expect, test } from 'vitest';
 import type { TunnelListener } from '../../../client/platform.ts';
 import { LocalTunnel } from '../../../client/tunnels/local-tunnel.ts';
+import { Router } from '../../../protocol/coap/index.ts';
 import { encodeTunnelService } from '../../../protocol/records/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { codeOf } from '../../support/code-of.ts';
+import { DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 
 test.each(['tcp', 'udp'] as const)('%s: stops while the device decides', async (kind) => {
@@ -35,4 +37,15 @@ test('stops while it begins to listen: the port is free again', async () => {
   expect(await codeOf(() => opening)).toBe('STOPPED');
   expect(closed).toBe(1);
   expect(() => tunnel.listener).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+});
+
+test('is refused with PARSE by a malformed answer of the device, and may be opened again', async () => {
+  const fixture = new ProductFixture();
+  const router = new Router<Session>();
+  router.on('GET', '/tcp-tunnels/connect/{id}', () => ({ status: 205, contentFormat: 60, payload: Uint8Array.of(0xff) }));
+  await fixture.raw.device({ machine: 'strange', router });
+  const connection = fixture.directConnection('strange', DEVICE_PORT, { ProductId: ids.productId, DeviceId: ids.deviceId });
+  await fixture.settle(connection.connect());
+  const tunnel = connection.createTcpTunnel();
+  for (const code of ['PARSE', 'PARSE']) expect(await fixture.code(tunnel.open('web'))).toBe(code);
 });

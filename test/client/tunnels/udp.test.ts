@@ -351,6 +351,14 @@ describe('a refused open', () => {
     expect(program.got).toEqual(['LATE']);
   });
 
+  test('of a port that cannot be opened for another reason is UNKNOWN, and says it', async () => {
+    const connection = await connected();
+    const failure = bindError(Object.assign(new Error('bind EMFILE'), { code: 'EMFILE' }), { port: 53, receive: () => {} });
+    vi.spyOn(phone.network, 'bind').mockRejectedValueOnce(failure);
+    const opening = fixture.settle(connection.createUdpTunnel().open('names', 53));
+    await expect(opening).rejects.toMatchObject({ code: 'UNKNOWN', message: expect.stringContaining('EMFILE') });
+  });
+
   test('of a service at the device has its reason', { tags: ['slow'] }, () => {
     const service = { id: 'x', type: 'dns', host: '192.0.2.1', port: 1 };
     const add = (change: object) => () => under.device.addUdpTunnelService({ ...service, ...change });

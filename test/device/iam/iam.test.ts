@@ -1,6 +1,6 @@
 /** The model: who the caller is, the default roles, settings of users, limits, events. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { defaultConfiguration, type Iam, type IamDraft } from '../../../device/iam/index.ts';
+import { defaultConfiguration, type Iam, type IamDraft } from '../../../device/index.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { caller, iamOf, iamWithUsers, key, stateOf, user } from './model.ts';
 

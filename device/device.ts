@@ -307,7 +307,7 @@ export class Device extends DeviceSetup {
   /**
    * Opens the sockets and begins to attach, without waiting until attached (event ATTACHED).
    * @throws LocalError INVALID_STATE (key, ids or base station missing, root certificates together with a fingerprint,
-   *   started or closed before); ADDRESS_IN_USE
+   *   started or closed before); ADDRESS_IN_USE; STOPPED when it was closed meanwhile
    */
   async start(): Promise<void> {
     await this.#parts.runtime.start();
@@ -315,8 +315,8 @@ export class Device extends DeviceSetup {
   }
 
   /**
-   * Detaches, closes all connections and the sockets. The last event is CLOSED.
-   * @throws LocalError INVALID_STATE unless it is running
+   * Detaches, closes all connections and the sockets, and stops a start under way. The last event is CLOSED.
+   * @throws LocalError INVALID_STATE unless it is running or being started
    */
   async close(): Promise<void> {
     await this.#parts.runtime.close();

@@ -184,7 +184,10 @@ export class DeviceRuntime {
     this.#state = 'starting';
     try {
       const host = await this.#openHost(identity);
-      if (this.#state !== 'starting') return await host.close();
+      if (this.#state !== 'starting') {
+        await host.close();
+        throw new LocalError('STOPPED', 'the device was closed while it started');
+      }
       this.#host = host;
       this.#rendezvous = this.#startRendezvous(host);
       // Keeps the configured port: it may be forwarded, mapped or opened in firewalls.

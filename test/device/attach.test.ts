@@ -1,5 +1,6 @@
 /** A device and its base station, in virtual time. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { Device } from '../../device/index.ts';
 import { bindError } from '../../transport/node/udp-errors.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -156,12 +157,24 @@ describe('the lifecycle of a device', () => {
     expect(station.basestation.attached).toBe(0);
   });
 
+  test('a start under way is STOPPED by the end, and leaves no port open', async () => {
+    const environment = fixture.sim.host('board');
+    const { device, events } = await fixture.device({ environment });
+    const starting = fixture.code(device.start());
+    await device.close();
+    expect(await starting).toBe('STOPPED');
+    expect(events).toEqual(['CLOSED']);
+    const next = new Device({ environment, ...ids, basestationAttach: false });
+    next.setPrivateKey(next.createPrivateKey());
+    expect(await fixture.code(next.start())).toBe('OK');
+    await fixture.settle(next.close());
+  });
+
   test('fails with UNKNOWN and the reason when a port cannot be opened for a reason without a code', async () => {
     const { device } = await fixture.device();
     const environment = fixture.sim.host('full');
     const failure = bindError(Object.assign(new Error('bind EMFILE'), { code: 'EMFILE' }), { port: 5593, receive: () => {} });
     vi.spyOn(environment.network, 'bind').mockRejectedValueOnce(failure);
-    const { Device } = await import('../../device/index.ts');
     const full = new Device({ environment, ...ids, privateKey: device.createPrivateKey(), basestationAttach: false });
     await expect(fixture.settle(full.start())).rejects.toMatchObject({ code: 'UNKNOWN', message: expect.stringContaining('EMFILE') });
   });
@@ -169,7 +182,6 @@ describe('the lifecycle of a device', () => {
   test('allows another start after ADDRESS_IN_USE for a taken port', async () => {
     const { device } = await fixture.device();
     const environment = fixture.sim.host('busy');
-    const { Device } = await import('../../device/index.ts');
     const make = () => new Device({ environment, ...ids, privateKey: device.createPrivateKey(), basestationAttach: false });
     const first = make();
     await fixture.settle(first.start());

@@ -34,6 +34,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Script } from 'node:vm';
+import { orElse } from '../../protocol/or-else.ts';
 import { readRegularFile } from '../../transport/node/own-file.ts';
 
 /** Files in the folder: enough for all commands of one version and one Node, and some more. Each has 0.2 to 2 MB. */
@@ -138,11 +139,14 @@ function writeDurably(file: string, parts: readonly Uint8Array[]): void {
   }
 }
 
-/** The code of an earlier run, with a mark for the time that this run may fail in; undefined where a run did. */
+/**
+ * The code of an earlier run, with a mark for the time that this run may fail in; undefined where a run did, and where
+ * nobody can tell.
+ */
 function codeForRun(cache: CodeCache): Buffer | undefined {
   const code = readCode(cache);
-  if (code === undefined) return undefined;
-  const left = readdirSync(cache.directory).filter((name) => isLeftMark(name, basename(cache.file)));
+  const left = orElse(() => readdirSync(cache.directory), null)?.filter((name) => isLeftMark(name, basename(cache.file)));
+  if (code === undefined || left === undefined) return undefined;
   if (left.length > 0) {
     discard(cache.file);
     for (const name of left) discard(join(cache.directory, name));

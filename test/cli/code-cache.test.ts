@@ -2,7 +2,7 @@
  * V8's code for a bundle, kept between runs: it is used and bounded, and a file that another user could have written is
  * not trusted.
  */
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
@@ -14,6 +14,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cacheDirectory, cacheFor, readCode, runBundle, writeCode } from '../../cli/frame/code-cache.ts';
@@ -248,6 +249,19 @@ describe('a bundle', () => {
     expect(readdirSync(directory)).toHaveLength(3);
     listeners.pop()!(1);
     expect(readdirSync(directory)).toHaveLength(2);
+  });
+
+  test('runs without it where the marks of other runs cannot be listed', () => {
+    const listeners = exits();
+    saved(listeners);
+    const list = vi.spyOn(fs, 'readdirSync').mockImplementation(() => {
+      throw Object.assign(new Error('permission denied'), { code: 'EACCES' });
+    });
+    syncBuiltinESMExports();
+    expect((runBundle(bundle(), cacheFor('digest', 'coap', directory)) as Bundle).sum(1, 2)).toBe(3);
+    list.mockRestore();
+    syncBuiltinESMExports();
+    expect(readdirSync(directory)).toHaveLength(1);
   });
 
   test('that has run with saved code for 2 s has no mark, so that killing it proves nothing', () => {

@@ -22,6 +22,8 @@ export class Goodbye {
   readonly #clock: Clock;
   readonly #flush: () => Promise<void>;
   #repeatsUntil = 0;
+  /** No repeat comes later. Peers may complete handshakes one after the other while this end leaves. */
+  #latest = Number.POSITIVE_INFINITY;
   #leaving: Promise<void> | null = null;
 
   /** @param flush resolves when all packets have left */
@@ -41,7 +43,8 @@ export class Goodbye {
     const rtt = whileOpen(() => connection.pathStats(path)?.rtt, undefined);
     // RFC 9002 §5.3, §6.2.1: the PTO after a first sample.
     const timeout = rtt === undefined ? LONGEST_REPEAT : 3 * rtt + defaultParameters.maxAckDelay;
-    this.#repeatsUntil = Math.max(this.#repeatsUntil, this.#clock.now() + Math.min(timeout, LONGEST_REPEAT));
+    const until = Math.min(this.#clock.now() + Math.min(timeout, LONGEST_REPEAT), this.#latest);
+    this.#repeatsUntil = Math.max(this.#repeatsUntil, until);
   }
 
   /**
@@ -54,7 +57,8 @@ export class Goodbye {
   }
 
   async #leave(sessions: Iterable<Session>, isAwaited: boolean): Promise<void> {
-    if (isAwaited) this.#repeatsUntil = this.#clock.now() + LONGEST_REPEAT;
+    this.#latest = this.#clock.now() + LONGEST_REPEAT;
+    if (isAwaited) this.#repeatsUntil = this.#latest;
     for (const session of [...sessions]) if (!session.initiator || session.path.kind === 'route') void session.close(CloseCode.SHUTDOWN);
     const left = (): number => this.#repeatsUntil - this.#clock.now();
     if (left() <= 0) return;

@@ -1,5 +1,6 @@
 /** Announces the device on the local network (PROTOCOL.md §11): one responder per link. */
 
+import { check, text } from '../protocol/arguments.ts';
 import { checkSubtype, type MdnsConflict, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { MdnsLinks } from '../transport/discovery/index.ts';
@@ -52,7 +53,8 @@ export class Announcer {
 
   /** Sets a TXT item. Announced at once if it runs. @throws LocalError INVALID_ARGUMENT, STRING_TOO_LONG */
   addTxtItem(key: string, value: string): void {
-    const name = String(key).toLowerCase();
+    check('the key of a TXT item', key, text);
+    const name = key.toLowerCase();
     if (OWN_KEYS.includes(name)) throw new LocalError('INVALID_ARGUMENT', `the TXT item ${key} is the device's own`);
     (name === FRIENDLY_NAME ? this.#own : this.#custom).set(key, value);
     this.#links?.each((responder, link) => this.#publish(responder, link));

@@ -198,6 +198,7 @@ describe('every function refuses a wrong type:', () => {
     expect(await takenWrongly('SessionStream.readSome', (max) => stream.readSome(max), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.readAll', (length) => stream.readAll(length), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
+    expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
     const incoming = new IncomingStream(7, { accept: () => stream, refuse: () => {} });
     expect(await takenWrongly('IncomingStream.refuse', (code) => incoming.refuse(code), [1])).toEqual([]);
   });

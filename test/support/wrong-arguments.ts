@@ -31,10 +31,19 @@ structuredClone(detached, { transfer: [detached] });
 /** Neither text nor bytes. */
 export const NO_PAYLOADS: readonly unknown[] = [null, 5, true, {}, [1, 2], '\ud800', new SharedArrayBuffer(3), detached, ofDetached];
 
+/** Values that cannot be put into a text. */
+const NO_TEXTS: readonly unknown[] = [Symbol('x'), [Symbol('x')], Object.create(null), { toString: null }];
+
 /** Returns values that are wrong in the place of this one. */
 function wrong(value: unknown): readonly unknown[] {
   if (value instanceof Fixed) return [];
   if (value instanceof OrNull) return wrong(value.value).filter((each) => each !== null);
+  return ['string', 'number', 'boolean'].includes(typeof value)
+    ? [...NO_TEXTS, 7n, ...wrongKinds(value)]
+    : [Symbol('x'), ...wrongKinds(value)];
+}
+
+function wrongKinds(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return [null, 5, true, {}, ['a'], '\udc00'];
   if (typeof value === 'number') return [null, '1', true, {}, Number.NaN, -1];
   if (typeof value === 'boolean') return [null, 1, 'true', {}];
@@ -105,5 +114,6 @@ function methodsOf(prototype: object): string[] {
 
 function show(value: unknown): string {
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return value.constructor.name;
-  return JSON.stringify(value, (_, each) => (typeof each === 'function' ? 'function' : each)) ?? String(value);
+  const texts = ['symbol', 'bigint', 'function'];
+  return JSON.stringify(value, (_, each) => (texts.includes(typeof each) ? typeof each : each)) ?? typeof value;
 }

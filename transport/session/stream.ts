@@ -15,6 +15,7 @@
 import type { CoreStreamStats } from '../../bindings/index.ts';
 import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import { Deferred } from '../deferred.ts';
 
 /** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
@@ -150,7 +151,7 @@ export class SessionStream {
    */
   readSome(max: number = MAX_READ): Promise<Uint8Array> {
     if (typeof max !== 'number' || !(max >= 1))
-      return Promise.reject(new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`));
+      return Promise.reject(new LocalError('INVALID_ARGUMENT', 'the number of bytes to read at most must be a number from 1'));
     const obstacle = this.#readObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
     const most = Math.min(MAX_READ, Math.floor(max));
@@ -168,14 +169,18 @@ export class SessionStream {
    * Reads exactly `length` bytes, or fewer when the peer's direction ends first: the call then resolves with the
    * partial data, and the next one throws END_OF_FILE. An end without a single byte throws END_OF_FILE at once. The
    * same at both ends.
-   * @throws as readSome
+   * @throws as readSome; OUT_OF_MEMORY where no array has that length
    */
   readAll(length: number): Promise<Uint8Array> {
     const valid = Number.isSafeInteger(length) && length >= 0;
-    const obstacle = valid ? this.#readObstacle() : new LocalError('INVALID_ARGUMENT', `cannot read ${length} bytes`);
+    const obstacle = valid
+      ? this.#readObstacle()
+      : new LocalError('INVALID_ARGUMENT', 'the number of bytes to read must be a whole number from 0');
     if (obstacle !== null) return Promise.reject(obstacle);
     if (length === 0) return Promise.resolve(new Uint8Array(0));
-    const read: Read = { target: new Uint8Array(length), isPartial: false, max: length, filled: 0, result: new Deferred() };
+    const target = orElse(() => new Uint8Array(length), null);
+    if (target === null) return Promise.reject(new LocalError('OUT_OF_MEMORY', `there is no room for ${length} bytes at once`));
+    const read: Read = { target, isPartial: false, max: length, filled: 0, result: new Deferred() };
     this.#read = read;
     this.#advanceRead(read);
     if (read.filled > 0) this.#carrier.wake(); // credit to return
@@ -275,8 +280,7 @@ export class SessionStream {
    * @throws INVALID_ARGUMENT
    */
   setWeight(weight: number): void {
-    if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
-      throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
+    check('the weight of a stream', weight, whole(1, MAX_WEIGHT));
     this.#weight = weight;
     if (this.#id >= 0) this.#carrier.setStreamWeight(this.#id, weight);
   }

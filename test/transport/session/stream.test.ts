@@ -150,6 +150,10 @@ describe('reading', () => {
     expect(await read).toEqual(bytes(9));
   });
 
+  it('readAll refuses a length that no array has', async () => {
+    await expect(s.readAll(2 ** 50)).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
+  });
+
   it('readAll waits for the whole length', async () => {
     carrier.arrived = [1, 2, 3, 4];
     const read = s.readAll(6);

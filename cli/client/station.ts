@@ -131,7 +131,7 @@ export function rememberedToken(
 /**
  * Returns what to remember of a token that the device has named as this user's: it belongs to the base station that it
  * came through, unless it is known as another one's, which relays for this one, or was this device's before. One that
- * came without any stays where it is: a pairing string may name one without proof.
+ * came without any stays where it is: a pairing string may name a base station that has proved nothing.
  * @param place `reached`: the connection came through that base station, which has the key `station`
  */
 export function tokenOfUser(

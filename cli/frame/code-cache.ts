@@ -141,7 +141,7 @@ function writeDurably(file: string, parts: readonly Uint8Array[]): void {
 
 /**
  * The code of an earlier run, with a mark for the time that this run may fail in; undefined where a run did, and where
- * nobody can tell.
+ * the marks cannot be listed.
  */
 function codeForRun(cache: CodeCache): Buffer | undefined {
   const code = readCode(cache);

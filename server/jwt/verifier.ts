@@ -38,14 +38,16 @@ export interface TokenVerifierOptions {
   readonly verify?: VerifyToken;
 }
 
-/** Most tokens remembered. */
+/** Most tokens remembered, and devices that they name: an issuer may name two thousand in each. */
 const CAPACITY = 10_000;
+const MOST_DEVICES = 100_000;
 
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;
   readonly #rates: Rates;
   /** Verified tokens by app with its settings, and token. */
   readonly #known = new Map<string, VerifiedToken>();
+  #devices = 0;
 
   constructor(options: TokenVerifierOptions) {
     this.#options = options;
@@ -84,14 +86,23 @@ export class TokenVerifier {
     if (known === undefined) return null;
     const isCurrent = this.#options.clock.wallTime() < known.expires + LEEWAY * 1000;
     if (isCurrent && (await this.#options.keySets.of(app))?.has(known.keyId)) return known;
-    this.#known.delete(key);
+    this.#forget(key);
     return null;
   }
 
   #remember(key: string, verified: VerifiedToken): void {
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size >= CAPACITY) this.#known.delete(oldest);
+    this.#forget(key);
     this.#known.set(key, verified);
+    this.#devices += verified.devices.size;
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= CAPACITY && this.#devices <= MOST_DEVICES) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    this.#devices -= this.#known.get(key)?.devices.size ?? 0;
+    this.#known.delete(key);
   }
 
   /**

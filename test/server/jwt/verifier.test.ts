@@ -181,3 +181,17 @@ test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones ne
   await check(token(20_000), { address: 'another' });
   expect(verifier.size).toBe(10_000);
 });
+
+test('tokens that name many devices make way earlier, when they name 100,000 together', async () => {
+  const keyId = set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id;
+  const devices = new Set(Array.from({ length: 30_000 }, (_, index) => `pr-1.de-${index}`));
+  const verify = vi.fn<VerifyToken>().mockResolvedValue({ keyId, expires: NOW + 1e6, devices });
+  verifier = new TokenVerifier({ clock, tally, keySets, rate: 9, burst: 9, verify });
+  const tokens = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((jti) => signed(key, { ...goodClaims(), jti })));
+  for (const token of [...tokens, ...tokens.slice(-1)]) expect(await check(token)).toBe('admitted');
+  expect(verifier.size).toBe(3);
+  expect(verify).toHaveBeenCalledTimes(5);
+  wallTime = NOW + 1e8;
+  for (const token of tokens) await check(token);
+  expect(verifier.size).toBe(3);
+});

@@ -23,7 +23,8 @@ import {
 import { PasswordAuthenticationRequest } from '../../device/password/requests.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { IncomingStream } from '../../transport/session/incoming-stream.ts';
-import { SessionStream, type StreamCarrier } from '../../transport/session/stream.ts';
+import { SessionStream } from '../../transport/session/stream.ts';
+import type { StreamCarrier } from '../../transport/session/stream-carrier.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
@@ -194,7 +195,7 @@ describe('every function refuses a wrong type:', () => {
       getResponseMessage: [],
       getResponseMessageFormat: [],
     });
-    const stream = new SessionStream({} as StreamCarrier, 7, 4);
+    const stream = new SessionStream({} as StreamCarrier<SessionStream>, 7, 4);
     expect(await takenWrongly('SessionStream.readSome', (max) => stream.readSome(max), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.readAll', (length) => stream.readAll(length), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);

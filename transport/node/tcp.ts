@@ -39,6 +39,8 @@ export interface ByteStream {
   abort(): void;
   /** Bytes of our direction: those that are acknowledged, and those that wait for it; null once there are none. */
   stats(): { readonly transport: { readonly acknowledged: number; readonly buffered: number } | null };
+  /** The pump sets it; called when our direction ends before its end was acknowledged. */
+  onStopped?: ((error: SvcError) => void) | null;
 }
 
 /** Result of a pump: bytes passed on, and how it ended. */
@@ -52,8 +54,7 @@ export interface PumpResult {
 
 /**
  * Runs until both directions have ended or either side broke, and leaves both closed. Never rejects.
- * @param signal ends both sides: pass one that fires when the session ends, because a stream that is only written to
- *   does not notice it.
+ * @param signal ends both sides
  */
 export async function pump(stream: ByteStream, socket: Socket, { signal }: { signal?: AbortSignal } = {}): Promise<PumpResult> {
   const stopped = new AbortController();
@@ -83,6 +84,7 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
   socket.setNoDelay(true);
   socket.setKeepAlive(true, KEEP_ALIVE);
   socket.on('error', over);
+  stream.onStopped = over;
   const writes = separateWrites(socket, over);
   const down = toSocket(stream, socket, counts, writes).finally(() => {
     isOver.down = true;

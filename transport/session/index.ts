@@ -5,4 +5,5 @@ export type { IncomingStream } from './incoming-stream.ts';
 export type { Observation, SessionRequest } from './requests.ts';
 export { Session } from './session.ts';
 export type { SessionEvents } from './session-events.ts';
-export { SessionStream, type StreamStats } from './stream.ts';
+export { SessionStream } from './stream.ts';
+export type { StreamStats } from './stream-carrier.ts';

@@ -12,11 +12,11 @@
  * The session passes what the connection reports to `handle` and `fail`. A stream whose end is not read stays until
  * `abort` or the end of its session.
  */
-import type { CoreStreamStats } from '../../bindings/index.ts';
 import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import { Deferred } from '../deferred.ts';
+import type { StreamCarrier, StreamEvent, StreamStats } from './stream-carrier.ts';
 
 /** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
 const MAX_READ = 65_536;
@@ -25,44 +25,6 @@ const NOTHING = new Uint8Array(0);
 const DONE = Promise.resolve();
 /** Largest weight of a stream. */
 const MAX_WEIGHT = 256;
-
-/** Figures of one stream since it was opened. */
-export interface StreamStats {
-  /** Bytes that the application has read and written. */
-  bytesRead: number;
-  bytesWritten: number;
-  /**
-   * Figures of the data plane: bytes sent, received and buffered, windows, and how often it had to wait; null once the
-   * core has freed the stream.
-   */
-  transport: CoreStreamStats | null;
-}
-
-/** The carrier of streams: the connection under a session. */
-export interface StreamCarrier {
-  /** Takes the bytes that have arrived, at most `max`: empty = none yet, null = the end. */
-  takeStream(id: number, max: number): Uint8Array | null;
-  readStream(id: number, target: Uint8Array): number;
-  writeStream(id: number, data: Uint8Array, start: number, end: number): number;
-  finishStream(id: number): void;
-  resetStream(id: number, code: number): void;
-  stopSending(id: number, code: number): void;
-  setStreamWeight(id: number, weight: number): void;
-  streamStats(id: number): CoreStreamStats | null;
-  /** Wakes the driver: there may be something to send. */
-  wake(): void;
-  /** Both directions are over: the stream needs no further events. */
-  ended(id: number, stream: SessionStream): void;
-}
-
-/** Events that the connection reports about a stream. */
-export type StreamEvent =
-  | { kind: 'accepted' }
-  | { kind: 'readable' }
-  | { kind: 'writable' }
-  | { kind: 'finished' }
-  | { kind: 'reset'; code: number }
-  | { kind: 'stopped'; code: number };
 
 interface Read {
   /** The buffer of readAll or of a reader; null for readSome, which takes at most `max` bytes. */
@@ -89,7 +51,13 @@ export class SessionStream {
   /** Port the stream was opened to, 0 … 2^32 - 1. */
   readonly port: number;
 
-  readonly #carrier: StreamCarrier;
+  /**
+   * Called when our direction ends before its end was acknowledged: the peer has stopped it, the session has ended, or
+   * `abort`. For a writer that has nothing to write: no call of it would fail.
+   */
+  onStopped: ((error: SvcError) => void) | null = null;
+
+  readonly #carrier: StreamCarrier<SessionStream>;
   /** Id on the wire; -1 while the peer grants no more streams. */
   #id: number;
   /** We opened it, and the peer has not accepted it yet. */
@@ -116,7 +84,7 @@ export class SessionStream {
    * Streams come from `Session.openStream`, `Session.startStream` and `IncomingStream.accept`.
    * @param id of a stream that we have accepted; -1 for one that we open, which waits for `begin`
    */
-  constructor(carrier: StreamCarrier, port: number, id = -1) {
+  constructor(carrier: StreamCarrier<SessionStream>, port: number, id = -1) {
     this.#carrier = carrier;
     this.#id = id;
     this.#opening = id < 0;
@@ -478,6 +446,7 @@ export class SessionStream {
     this.#close?.reject(error);
     this.#write = null;
     this.#close = null;
+    this.onStopped?.(error);
     this.#reportEnd();
   }
 

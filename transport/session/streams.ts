@@ -10,7 +10,8 @@ import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/ind
 import { guarded } from '../emitter.ts';
 import type { Log } from '../environment.ts';
 import { IncomingStream } from './incoming-stream.ts';
-import { SessionStream, type StreamCarrier } from './stream.ts';
+import { SessionStream } from './stream.ts';
+import type { StreamCarrier } from './stream-carrier.ts';
 import { otherwise, whileOpen } from './while-open.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -40,7 +41,7 @@ export type StreamConnectionEvent = Extract<
 export class SessionStreams {
   readonly #options: SessionStreamsOptions;
   readonly #connection: Connection;
-  readonly #carrier: StreamCarrier;
+  readonly #carrier: StreamCarrier<SessionStream>;
   readonly #queue = new Set<SessionStream>();
   readonly #offered = new Map<number, IncomingStream>();
   readonly #streams = new Map<number, SessionStream>();
@@ -129,7 +130,7 @@ export class SessionStreams {
     return stream;
   }
 
-  #makeCarrier(): StreamCarrier {
+  #makeCarrier(): StreamCarrier<SessionStream> {
     const connection = this.#connection;
     return {
       // These two run for every piece of data: no closure within.

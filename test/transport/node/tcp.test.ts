@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { LocalError, RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { type ByteStream, type PumpResult, pump, resetSocket } from '../../../transport/node/tcp.ts';
 import { Random } from '../../../transport/sim/random.ts';
 
@@ -41,6 +41,7 @@ class Direction {
   #ended = false;
   #error: Error | undefined;
   most = 0;
+  onFailed: ((error: Error) => void) | null = null;
 
   constructor(room: number) {
     this.room = room;
@@ -82,6 +83,7 @@ class Direction {
     if (this.#ended && this.#data.length === 0) return;
     this.#error = error;
     this.#change();
+    this.onFailed?.(error);
   }
 
   #change(): void {
@@ -94,10 +96,12 @@ class MemoryStream implements ByteStream {
   readonly in: Direction;
   readonly out: Direction;
   aborted = 0;
+  onStopped: ((error: SvcError) => void) | null = null;
 
   constructor(incoming: Direction, outgoing: Direction) {
     this.in = incoming;
     this.out = outgoing;
+    outgoing.onFailed = (error) => this.onStopped?.(error as SvcError);
   }
 
   readSome = () => this.in.readSome();
@@ -251,6 +255,15 @@ describe('TCP pump', () => {
     await expect(peer.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
     peer.abort();
     expect((await result).error).toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('ends both sides when the stream breaks after its other direction has ended, and nothing is written', async () => {
+    const { far, near, peer, result } = await tunnel();
+    far.resume();
+    await Promise.all([peer.close(), once(far, 'end')]);
+    peer.abort();
+    expect((await result).error).toMatchObject({ code: 'STOPPED' });
+    expect(near.destroyed).toBe(true);
   });
 
   it('ends both sides on the signal, before and during', async () => {

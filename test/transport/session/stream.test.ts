@@ -1,14 +1,15 @@
 /**
  * The semantics of a stream over a carrier that the test controls; `streams.test.ts` tests the same over the real core.
  */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Payload } from '../../../protocol/arguments.ts';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
-import { SessionStream, type StreamCarrier } from '../../../transport/session/stream.ts';
+import { SessionStream } from '../../../transport/session/stream.ts';
+import type { StreamCarrier } from '../../../transport/session/stream-carrier.ts';
 import { NO_PAYLOADS } from '../../support/wrong-arguments.ts';
 
 /** The peer's data and capacity, both set by the test; requests of the stream are recorded. */
-class TestCarrier implements StreamCarrier {
+class TestCarrier implements StreamCarrier<SessionStream> {
   readonly calls: string[] = [];
   readonly sent: number[] = [];
   arrived: number[] = [];
@@ -296,6 +297,19 @@ describe('abort', () => {
     s.handle({ kind: 'stopped', code: StreamCode.ABORTED });
     await expect(write).rejects.toMatchObject(aborted);
     expect(s.ended).toBe(true);
+  });
+
+  it('by the peer is reported to a writer that has nothing to write, unless all of it had been acknowledged', async () => {
+    for (const isFirst of [true, false]) {
+      const stopped = vi.fn();
+      const stream = new SessionStream(carrier, 7, 5);
+      stream.onStopped = stopped;
+      const closing = stream.close().catch(() => {});
+      const events = [{ kind: 'stopped', code: StreamCode.ABORTED } as const, { kind: 'finished' } as const];
+      for (const event of isFirst ? events : events.reverse()) stream.handle(event);
+      await closing;
+      expect(stopped.mock.calls).toEqual(isFirst ? [[expect.objectContaining(aborted)]] : []);
+    }
   });
 
   it('by a peer that only stops reading leaves the data in flight', async () => {

@@ -78,7 +78,7 @@ export class Agent {
   #bothOpenedAt = Number.POSITIVE_INFINITY;
   #overAt = Number.POSITIVE_INFINITY;
   #exhausted = false;
-  #isSprayLimited = false;
+  #sprayFrom: number | null = null;
 
   constructor(options: AgentOptions, now: number) {
     this.#options = options;
@@ -91,9 +91,9 @@ export class Agent {
     return this.#stage !== 'checks' && this.#stage !== 'refused';
   }
 
-  /** Whether the sprayed stage would be next, and this host may not begin it now (`RoundBudget.acquireSpray`). */
-  get isSprayLimited(): boolean {
-    return this.#isSprayLimited;
+  /** When this host may begin the sprayed stage, if that would be next (`RoundBudget.sprayFrom`); else null. */
+  get sprayFrom(): number | null {
+    return this.#sprayFrom;
   }
 
   /** Returns the current update for the peer. */
@@ -269,8 +269,9 @@ export class Agent {
   /** @returns false when the host may not do that now */
   #begin(part: HardPart, now: number): boolean {
     const { budget, sprayReason } = this.#options;
-    this.#isSprayLimited = !budget.acquireSpray(this.#target()!.address, sprayReason, now);
-    if (this.#isSprayLimited) return false;
+    const { address } = this.#target()!;
+    this.#sprayFrom = budget.acquireSpray(address, sprayReason, now) ? null : budget.sprayFrom(address, sprayReason, now);
+    if (this.#sprayFrom !== null) return false;
     this.#stage = 'asked';
     this.#overAt = Math.min(this.#deadline, now + SPRAY_TIME + 2 * GRANT_WAIT + LINGER);
     if (part === 'sockets') this.#events.push({ kind: 'sockets', count: SPRAY_SOCKETS });

@@ -36,8 +36,11 @@ export interface AttemptFacts {
   readonly pairs: readonly PairReport[];
   /** A pair answered checks, but a path challenge of full size got no answer. */
   readonly isLargeDropped: boolean;
-  /** The sprayed stage was due, and its limit did not allow it. */
-  readonly isSprayLimited: boolean;
+  /**
+   * The sprayed stage was due, and its limit did not allow it: ms, when it will, Infinity where that is not known; null
+   * else.
+   */
+  readonly sprayFrom: number | null;
 }
 
 const TEXTS: Readonly<Record<NotDirectCode, string>> = {
@@ -86,7 +89,7 @@ export const sprayLimited: NotDirect = {
 /** Returns the best explanation of an attempt without a direct path. */
 export function explain(facts: AttemptFacts): NotDirect {
   const code = codeOf(facts);
-  if (code === 'NO_ANSWER' && facts.isSprayLimited) return sprayLimited;
+  if (code === 'NO_ANSWER' && facts.sprayFrom !== null) return sprayLimited;
   return code === 'NO_ANSWER' && isUnseen(facts) ? udpBlockedThere : notDirect(code);
 }
 

@@ -1,6 +1,15 @@
 /** The search of two ends for a direct path between them, without IO (PROTOCOL.md §6). */
 export { Agent, type AgentEvent, type AgentOptions, type AgentView } from './agent.ts';
-export { type AttemptFacts, disabledByPeer, explain, type NotDirect, type NotDirectCode, notDirect, udpBlocked } from './explanation.ts';
+export {
+  type AttemptFacts,
+  disabledByPeer,
+  explain,
+  type NotDirect,
+  type NotDirectCode,
+  notDirect,
+  sprayLimited,
+  udpBlocked,
+} from './explanation.ts';
 export { classifyNat, type NatSample } from './nat-class.ts';
 export { MAIN_SOCKET, type Pair, type PairKind, type PairState } from './pair.ts';
 export { comparePaths, migrateAt, type PathClass, VOLUNTARY_PAUSE } from './path-choice.ts';

@@ -72,6 +72,11 @@ export class RetrySchedule {
     this.#nextAt = at;
   }
 
+  /** Brings the next attempt forward to that time: what this one lacked is then allowed. */
+  notAfter(at: number): void {
+    this.#nextAt = Math.min(this.#nextAt, at);
+  }
+
   /** Restarts the attempts: the network has changed, or a direct path was lost. */
   restart(now: number): void {
     this.#pause = FIRST_PAUSE;

@@ -43,6 +43,8 @@ export interface HostShare {
    * @returns false once too many went to such addresses: it then counts as untrusted
    */
   takeTrusted(peer: PeerClass, now: number): boolean;
+  /** When a spray for that reason may begin: `now`, or later. */
+  sprayFrom(round: RoundBudget, reason: string, now: number): number;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
   takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';
   cancelSpray(round: RoundBudget): void;
@@ -130,6 +132,14 @@ export class RoundBudget {
    */
   acquireSpray(address: string, reason: string, now: number): boolean {
     return !this.hasEnded(now) && this.#addresses.get(address)?.trusted === true && this.#host.acquireSpray(this, reason, now);
+  }
+
+  /**
+   * Returns the earliest time, ms, at which a spray for that reason may begin, as far as is known now; Infinity towards
+   * an address that is not trusted.
+   */
+  sprayFrom(address: string, reason: string, now: number): number {
+    return this.#addresses.get(address)?.trusted === true ? this.#host.sprayFrom(this, reason, now) : Number.POSITIVE_INFINITY;
   }
 
   /** Takes a packet of the spray, 100 a second; in addition to the other checks. */

@@ -145,13 +145,20 @@ export class HostBudget implements HostShare {
     return peer === 'known' || this.#trusted.take(1, now);
   }
 
-  acquireSpray(round: RoundBudget, reason: string, now: number): boolean {
-    const givesWay = round.peer === 'known' && this.#spray?.round.peer === 'stranger';
-    if (this.#spray !== null && now < this.#spray.until && !givesWay) return false;
-    const sprayed = this.#sprayed[round.peer];
+  sprayFrom({ peer }: Pick<RoundBudget, 'peer'>, reason: string, now: number): number {
+    const sprayed = this.#sprayed[peer];
     for (const [key, at] of sprayed) if (now - at >= SPRAY_PAUSE) sprayed.delete(key);
-    if (sprayed.has(reason) || sprayed.size >= MAX_SPRAYED[round.peer]) return false;
-    sprayed.set(reason, now);
+    // The first of the table is the oldest.
+    const [oldest] = sprayed.size >= MAX_SPRAYED[peer] ? sprayed.values() : [];
+    const again = sprayed.get(reason) ?? oldest ?? Number.NEGATIVE_INFINITY;
+    const givesWay = peer === 'known' && this.#spray?.round.peer === 'stranger';
+    const until = this.#spray === null || givesWay ? now : this.#spray.until;
+    return Math.max(now, until, again + SPRAY_PAUSE);
+  }
+
+  acquireSpray(round: RoundBudget, reason: string, now: number): boolean {
+    if (this.sprayFrom(round, reason, now) > now) return false;
+    this.#sprayed[round.peer].set(reason, now);
     this.#spray = { round, reason, packets: new TokenBucket(SPRAY_PER_SECOND, SPRAY_BURST, now), until: now + SPRAY_LIFETIME };
     return true;
   }

@@ -139,7 +139,7 @@ export class Attempt {
       remoteCandidates: round.remote?.candidates.length ?? 0,
       pairs: round.pairs.map(reportOf),
       isLargeDropped: this.isLargeDropped,
-      isSprayLimited: this.#runner.agent.isSprayLimited,
+      sprayFrom: this.#runner.agent.sprayFrom,
     };
   }
 

@@ -25,6 +25,7 @@ import {
   type Pair,
   type PathClass,
   RetrySchedule,
+  sprayLimited,
   udpBlocked,
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
@@ -118,7 +119,8 @@ export class DirectSearch implements Waking {
     const facts = this.#attempt?.facts() ?? this.#last?.facts;
     const isDirect = this.#session.type === 'DIRECT';
     const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
-    const at = this.#schedule.nextAt;
+    const isSprayLeft = this.#attempt === null && why === sprayLimited;
+    const at = Math.max(this.#schedule.nextAt, isSprayLeft ? sprayFrom(facts) : 0);
     return {
       paths: pathReports(this.#session, { opened: this.#opened, migrated: this.#migrated }, (address) => gatherer.isNear(address)),
       rest: restReport(this.#session),
@@ -372,7 +374,12 @@ export class DirectSearch implements Waking {
     } else if (verdict === 'unknown') {
       this.#why = notDirect('PEER_TOO_OLD');
       this.#schedule.stop();
-    } else this.#failed(whyOf(verdict) ?? this.#explain(facts), isPredicting);
+    } else {
+      const why = whyOf(verdict) ?? this.#explain(facts);
+      this.#failed(why, isPredicting);
+      if (why === sprayLimited && sprayFrom(facts) > this.#now) this.#schedule.notAfter(sprayFrom(facts));
+      this.#arm();
+    }
   }
 
   #explain(facts: AttemptFacts): NotDirect {
@@ -402,6 +409,12 @@ export class DirectSearch implements Waking {
     const until = this.#session.type === 'DIRECT' ? this.#now + FACTS_KEPT : Number.POSITIVE_INFINITY;
     this.#last = facts === null ? null : { facts, until };
   }
+}
+
+/** Returns when the sprayed stage may begin, as far as an attempt has shown: 0 where it has not. */
+function sprayFrom(facts: AttemptFacts | undefined): number {
+  const from = facts?.sprayFrom ?? 0;
+  return from === Number.POSITIVE_INFINITY ? 0 : from;
 }
 
 /**

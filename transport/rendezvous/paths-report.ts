@@ -66,7 +66,10 @@ export interface PathsReport {
   readonly pairs: readonly PairReport[];
   /** Null for a direct connection. */
   readonly whyNotDirect: NotDirect | null;
-  /** ms until the next attempt; null: one is under way, or none will follow. */
+  /**
+   * ms until the next attempt; where only the sprayed stage is left and LIMITED, until it may be repeated, with simpler
+   * attempts before. null: one is under way, or none will follow.
+   */
   readonly nextAttempt: number | null;
   /**
    * How long this host's NAT keeps a mapping, and the keep-alive interval of the channel to the base station, or of the

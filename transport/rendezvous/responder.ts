@@ -315,7 +315,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       remoteCandidates: round.remote?.candidates.length ?? 0,
       pairs: round.pairs.map(reportOf),
       isLargeDropped: false,
-      isSprayLimited: runner.agent.isSprayLimited,
+      sprayFrom: runner.agent.sprayFrom,
     };
   }
 }

@@ -121,7 +121,8 @@ describe('a client behind an independent NAT, with a device behind a random one'
     end.budget.acquireSpray(PEER, 'of another', 0);
     end.run(0, 6_000);
     expect([spraying(end, 700), end.kinds.at(-1)]).toEqual([false, 'exhausted']);
-    expect([end.agent.isSprayLimited, begun(independent, random).agent.isSprayLimited]).toEqual([true, false]);
+    // The other's ends 15 s after it began.
+    expect([end.agent.sprayFrom, begun(independent, random).agent.sprayFrom]).toEqual([15_000, null]);
   });
 });
 

@@ -33,7 +33,7 @@ const plain: AttemptFacts = {
   remoteCandidates: 1,
   pairs: [pair],
   isLargeDropped: false,
-  isSprayLimited: false,
+  sprayFrom: null,
 };
 
 describe('an attempt without a direct path', () => {
@@ -66,8 +66,8 @@ describe('an attempt without a direct path', () => {
   });
 
   test('LIMITED, within an hour, where the sprayed stage would be next', () => {
-    expect(explain({ ...plain, isSprayLimited: true })).toBe(sprayLimited);
-    expect(explain({ ...plain, isSprayLimited: true, pairs: [pair, { ...pair, heard: true }] })).toEqual(notDirect('ONE_WAY'));
+    expect(explain({ ...plain, sprayFrom: 3_600_000 })).toBe(sprayLimited);
+    expect(explain({ ...plain, sprayFrom: 3_600_000, pairs: [pair, { ...pair, heard: true }] })).toEqual(notDirect('ONE_WAY'));
   });
 
   test('UDP_BLOCKED at the peer: it does not know its external address', () => {

@@ -29,6 +29,16 @@ describe('attempts', () => {
     expect(pauses(new RetrySchedule(0), 2, true, 0.5)).toEqual([300, 300]);
   });
 
+  test('may be brought forward, and never put off that way', () => {
+    const schedule = new RetrySchedule(0);
+    pauses(schedule, 8);
+    const { nextAt } = schedule;
+    schedule.notAfter(nextAt + 1);
+    expect(schedule.nextAt).toBe(nextAt);
+    schedule.notAfter(nextAt - 1);
+    expect([schedule.nextAt, pauses(schedule, 1)]).toEqual([nextAt - 1, [600_000]]);
+  });
+
   test('that found no slot are repeated a second or two later, without longer pauses', () => {
     const schedule = new RetrySchedule(0);
     const nexts = [0, 0.5].map((fraction) => {

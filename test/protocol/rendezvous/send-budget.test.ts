@@ -271,6 +271,9 @@ describe('a spray', () => {
     const later = roundOf(host, 'known', 3_600_000);
     later.trust(PEER);
     expect(later.acquireSpray(PEER, 'b', 3_600_000)).toBe(false);
+    // The hour of each reason, and one that the host has not tried.
+    expect(['a', 'b', 'c'].map((reason) => later.sprayFrom(PEER, reason, 3_600_000))).toEqual([3_600_000, 3_600_100, 3_600_000]);
+    expect(later.sprayFrom('192.0.2.77', 'c', 3_600_000)).toBe(Number.POSITIVE_INFINITY);
     expect(later.acquireSpray(PEER, 'a', 3_600_000)).toBe(true);
   });
 
@@ -327,6 +330,10 @@ describe('a spray', () => {
     };
     for (let i = 0; i < 8; i++) expect(spray('stranger', `s ${i}`, 1_000 * i)).toBe(true);
     expect(spray('stranger', 's 8', 128_000)).toBe(false);
+    const refused = roundOf(host, 'stranger', 128_000);
+    refused.trust(PEER);
+    expect(refused.sprayFrom(PEER, 's 8', 128_000)).toBe(3_600_000);
+    refused.release();
     for (let i = 0; i < 128; i++) expect(spray('known', `k ${i}`, 128_000 + i)).toBe(true);
     expect(spray('known', 'k 128', 129_000)).toBe(false);
     expect([spray('stranger', 's 8', 3_600_000), spray('stranger', 's 0', 3_600_000)]).toEqual([true, false]);

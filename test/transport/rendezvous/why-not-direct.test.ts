@@ -128,6 +128,24 @@ describe('a relayed connection reports', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
+  test('LIMITED, and when again, where random ports were tried in this hour', { tags: ['slow'] }, async () => {
+    const fixture = await HomesFixture.open({ client: 'random' });
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    const connection = await fixture.relayed();
+    const paths = () => connection.paths();
+    await fixture.sim.run(() => paths().whyNotDirect?.code === 'NO_ANSWER');
+    const tried = fixture.sim.now;
+    await fixture.sim.run(() => paths().whyNotDirect?.code === 'LIMITED');
+    // That attempt took 15 s for them, and some for what came first.
+    const again = fixture.sim.now + paths().nextAttempt! - tried;
+    expect(again).toBeGreaterThan(3_600_000 - 25_000);
+    expect(again).toBeLessThan(3_600_000);
+    await fixture.sim.run(20_000);
+    expect(fixture.sim.now + paths().nextAttempt! - tried).toBe(again);
+    await fixture.sim.run(paths().nextAttempt! + 30_000);
+    expect(paths().whyNotDirect?.code).toBe('NO_ANSWER');
+  });
+
   test('LIMITED where all rounds of the device are in use', async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();

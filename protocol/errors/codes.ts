@@ -106,7 +106,10 @@ const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
   [StreamCode.SERVICE_UNREACHABLE, { error: 'STOPPED', text: 'the service does not answer' }],
   [
     StreamCode.TUNNEL_LIMIT,
-    { error: 'STOPPED', text: 'the device has reached its limit of tunnel connections: close some, or raise it there' },
+    {
+      error: 'STOPPED',
+      text: 'the device has reached its limit of tunnel connections: close some, or raise it there, with svc device --tunnel-connections or --tunnel-connections-per-client',
+    },
   ],
 ]);
 

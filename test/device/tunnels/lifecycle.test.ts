@@ -162,7 +162,9 @@ test.each<[string, () => void, number]>([
   await settled();
   expect(fates.filter((fate) => fate() === 0)).toHaveLength(count);
   expect(fates.slice(count).map((fate) => fate())).toEqual(new Array(40 - count).fill(StreamCode.TUNNEL_LIMIT));
-  expect(streamError(StreamCode.TUNNEL_LIMIT).message).toMatch(/limit of tunnel connections/);
+  expect(streamError(StreamCode.TUNNEL_LIMIT).message).toMatch(
+    /limit of tunnel connections: .* --tunnel-connections or --tunnel-connections-per-client$/,
+  );
   made[0]!.end();
   await settled();
   const next = arrive(connection, false, port);

@@ -8,8 +8,8 @@
  *
  * 1. An explicit number overrides that of the profile. Without one, the interval learned for the NAT counts
  *    (`learner.ts`), and 25 s until one is known.
- * 2. A base station's numbers are an upper bound, and so are 25 s over a WebSocket: proxies close connections that are
- *    silent for 60 s.
+ * 2. A base station's numbers are an upper bound, and over a WebSocket so is the interval that its proxies allow
+ *    (`idle-limit.ts`): 25 s, as many close connections that are silent for 60 s, or less where that was learned.
  * 3. All of it ends before the peer's idle timeout; otherwise the idle timeout would decide instead of the retries.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
@@ -34,7 +34,7 @@ export const defaultProfile: KeepAliveProfile = 'balanced';
 
 /** ms, until more is known of the NAT, and where nothing can be learned: hardly any NAT forgets a mapping sooner. */
 export const UNLEARNED_INTERVAL = 25_000;
-/** ms, over a WebSocket: below the 60 s after which proxies end a connection without traffic. */
+/** ms, over a WebSocket until less is learned: below the 60 s after which many proxies end one without traffic. */
 export const WEBSOCKET_INTERVAL = 25_000;
 /** Our constant, ms: allowance for the travel time of the last PING. */
 const TRAVEL = 5_000;
@@ -52,18 +52,18 @@ export interface KeepAliveFacts {
   readonly learned: number | null;
   /** ms without a packet after which the peer, or this end, forgets the connection; 0: never. */
   readonly idleTimeout: number;
-  /** Whether it runs over a WebSocket. */
-  readonly overWebSocket?: boolean | undefined;
+  /** The longest interval that keeps the WebSocket open over which it runs, ms; absent over UDP. */
+  readonly webSocketInterval?: number | undefined;
 }
 
 /** Returns the keep-alive numbers of a connection. */
-export function keepAliveOf({ profile, explicit = {}, bound, learned, idleTimeout, overWebSocket = false }: KeepAliveFacts): KeepAlive {
+export function keepAliveOf({ profile, explicit = {}, bound, learned, idleTimeout, webSocketInterval }: KeepAliveFacts): KeepAlive {
   const wanted = PROFILES[profile];
   const { retryInterval = wanted.retryInterval, maxRetries = wanted.maxRetries } = explicit;
-  const fitting = Math.min(wanted.interval, overWebSocket ? WEBSOCKET_INTERVAL : (learned ?? UNLEARNED_INTERVAL));
+  const fitting = Math.min(wanted.interval, webSocketInterval ?? learned ?? UNLEARNED_INTERVAL);
   const numbers = withinBound({ interval: explicit.interval ?? fitting, retryInterval, maxRetries }, bound);
-  const interval = overWebSocket ? Math.min(numbers.interval, WEBSOCKET_INTERVAL) : numbers.interval;
-  return { ...numbers, interval: Math.min(interval, beforeIdle(numbers, idleTimeout)) };
+  const most = webSocketInterval ?? Number.POSITIVE_INFINITY;
+  return { ...numbers, interval: Math.min(numbers.interval, most, beforeIdle(numbers, idleTimeout)) };
 }
 
 /** Returns the longest interval that a profile would use, ms. */

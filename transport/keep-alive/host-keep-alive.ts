@@ -14,6 +14,10 @@
  *    packets of a channel, on a new path, and after anything that may have cost the mapping, another packet follows 3 s
  *    later, and such a pair every 5 min: a restarted router may give out the same port, and then no end notices.
  *
+ * 5. A channel that ends because its WebSocket was cut after a silence shows what proxies allow
+ *    (`protocol/keep-alive/idle-limit.ts`). It holds for all WebSockets of the host, as learned intervals do: in memory,
+ *    until the network changes.
+ *
  * The learned interval applies to channels and relayed connections, whose packets pass only this NAT. A direct
  * connection also passes the other end's NAT, which is unknown: 25 s at most.
  */
@@ -21,6 +25,7 @@ import type { KeepAlive } from '../../bindings/index.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
 import {
   defaultProfile,
+  IdleLimit,
   type KeepAliveProfile,
   keepAliveOf,
   keepAliveProfiles,
@@ -31,6 +36,7 @@ import {
 import { isLoopback, parseAddress } from '../address.ts';
 import type { Cancel } from '../environment.ts';
 import type { Session } from '../session/index.ts';
+import { WebSocketCut } from '../websocket/index.ts';
 import { type LearnerEnvironment, LearnerRunner } from './learner-runner.ts';
 
 /** What a session needs. */
@@ -102,6 +108,7 @@ export class HostKeepAlive {
   readonly #sessions = new Map<Session, Followed<KeepAliveWish>>();
   /** Connections of each profile. */
   readonly #counts: Record<KeepAliveProfile, number> = { live: 0, balanced: 0, eco: 0 };
+  #idleLimit = new IdleLimit();
   #stopWatching: Cancel | null = null;
   #isClosed = false;
 
@@ -152,7 +159,7 @@ export class HostKeepAlive {
   /** This host is in another network: forgets what was learned. */
   networkChanged(): void {
     for (const followed of this.#channels.values()) followed.seen = null;
-    this.#runner.forget();
+    this.#forget();
   }
 
   /** ms between challenges that keep a route warm behind a direct path. */
@@ -185,8 +192,12 @@ export class HostKeepAlive {
     const longest = Math.max(0, ...[...this.#channels.values()].map(({ wish }) => longestOf(this.#profileOf(wish))));
     const server = this.#server();
     this.#runner.use(server, longest > UNLEARNED_INTERVAL ? longest : 0);
-    if (server !== null) this.#stopWatching ??= this.#options.watch(() => this.networkChanged());
+    if (server !== null) this.#watch();
     for (const [channel, followed] of this.#channels) this.#applyTo(channel, followed);
+  }
+
+  #watch(): void {
+    this.#stopWatching ??= this.#options.watch(() => this.networkChanged());
   }
 
   #applyAll(): void {
@@ -210,9 +221,10 @@ export class HostKeepAlive {
       this.#update();
       this.#steady(channel, followed);
     });
-    channel.on('closed', () => {
+    channel.on('closed', (error) => {
       followed.cancelSteady();
       this.#channels.delete(channel);
+      if (error instanceof WebSocketCut) this.#cut(error);
       this.#update();
     });
   }
@@ -229,9 +241,20 @@ export class HostKeepAlive {
     const { bound } = followed.wish;
     const { idleTimeout } = channel.connection;
     const profile = this.#profileOf(followed.wish);
-    const overWebSocket = channel.path.kind === 'websocket';
-    const isOther = set(channel, followed, keepAliveOf({ profile, bound, learned: this.#runner.interval, idleTimeout, overWebSocket }));
+    const facts = { profile, bound, learned: this.#runner.interval, idleTimeout, webSocketInterval: this.#webSocketInterval(channel) };
+    const isOther = set(channel, followed, keepAliveOf(facts));
     if (isOther) this.#steady(channel, followed);
+  }
+
+  #cut({ silence }: WebSocketCut): void {
+    if (this.#isClosed) return;
+    this.#watch();
+    const { interval: before } = this.#idleLimit;
+    this.#idleLimit.cut(silence);
+    const { interval } = this.#idleLimit;
+    if (interval === before) return;
+    this.#options.environment.log.debug('something on the way cuts silent WebSockets', { silence, interval });
+    this.#applyAll();
   }
 
   /** The flow of a channel may have just begun: a second packet makes it a lasting one. */
@@ -253,8 +276,13 @@ export class HostKeepAlive {
     const { interval } = this.#runner;
     const isRelayed = session.type === 'RELAY';
     const learned = isRelayed ? interval : Math.min(UNLEARNED_INTERVAL, interval ?? UNLEARNED_INTERVAL);
-    const overWebSocket = isRelayed && this.#options.channelOf(session)?.path.kind === 'websocket';
-    set(session, followed, keepAliveOf({ profile, explicit, learned, idleTimeout: session.connection.idleTimeout, overWebSocket }));
+    const webSocketInterval = this.#webSocketInterval(isRelayed ? this.#options.channelOf(session) : null);
+    set(session, followed, keepAliveOf({ profile, explicit, learned, idleTimeout: session.connection.idleTimeout, webSocketInterval }));
+  }
+
+  /** Returns the longest interval over the WebSocket of a channel, ms; undefined where there is none. */
+  #webSocketInterval(channel: Session | null): number | undefined {
+    return channel?.path.kind === 'websocket' ? this.#idleLimit.interval : undefined;
   }
 
   #profileOf({ profile }: ChannelWish): KeepAliveProfile {
@@ -295,8 +323,14 @@ export class HostKeepAlive {
       });
     } else {
       log.debug('this host has another address outside', { before: before.address, now: seen.address });
-      this.#runner.forget();
+      this.#forget();
     }
+  }
+
+  #forget(): void {
+    this.#idleLimit = new IdleLimit();
+    // Sets the numbers of all again.
+    this.#runner.forget();
   }
 }
 

@@ -168,6 +168,7 @@ export class SimulatedPipe {
 
   readonly #options: PipeOptions;
   #halfOpen = false;
+  #passedAt = 0;
   #batchTime = 0;
   #batch: (() => void)[] = [];
 
@@ -205,6 +206,18 @@ export class SimulatedPipe {
   cut(): void {
     this.failed(reset());
     for (const side of SIDES) this.ends[side].fail(reset());
+  }
+
+  /** Puts a proxy in between that cuts it after `ms` of virtual time in which no message passes. */
+  limitIdle(ms: number): void {
+    const { clock } = this.#options;
+    this.#passedAt = clock.now;
+    const check = (): void => {
+      if (!SIDES.some((side) => this.ends[side].isOpen)) return;
+      if (clock.now - this.#passedAt >= ms) this.cut();
+      else clock.at(this.#passedAt + ms, Phase.ARRIVAL, check);
+    };
+    check();
   }
 
   /** Makes a proxy pass on arrivals every `ms` of virtual time only; 0: as they come. */
@@ -259,6 +272,7 @@ export class SimulatedPipe {
 
   #pass(arrived: () => void): void {
     const { clock } = this.#options;
+    this.#passedAt = clock.now;
     if (this.#batchTime === 0) {
       arrived();
     } else if (this.#batch.push(arrived) === 1) {

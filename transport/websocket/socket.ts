@@ -19,12 +19,16 @@ import { DrainRate } from './drain-rate.ts';
 import { OutgoingQueue } from './outgoing-queue.ts';
 import { WebSocketPath } from './path.ts';
 import type { SharedQueue } from './shared-queue.ts';
+import { Silence, WebSocketCut } from './silence.ts';
 
 export interface WebSocketSocketOptions {
   readonly clock: Pick<Clock, 'now' | 'soon'>;
   /** Receives each packet, lent as in `BindOptions.receive`. Must not throw. */
   readonly receive: (datagram: Uint8Array, path: Path) => void;
-  /** Called once when it has ended, unless this end closed it. The owner must still close the socket. */
+  /**
+   * Called once when it has ended, unless this end closed it; with a {@link WebSocketCut} where the pipe has. The owner
+   * must still close the socket.
+   */
   readonly closed: (error: SvcError) => void;
   /** The peer's address; default the pipe's, which may be a proxy's. */
   readonly peer?: { readonly address: string; readonly port: number };
@@ -60,6 +64,7 @@ export class WebSocketSocket implements DatagramSocket {
   readonly #pipe: MessagePipe;
   readonly #options: WebSocketSocketOptions;
   readonly #rate = new DrainRate();
+  readonly #silence: Silence;
   readonly #waiting: OutgoingQueue | null;
   /** Bytes that the pipe holds. */
   #underWay = 0;
@@ -74,6 +79,7 @@ export class WebSocketSocket implements DatagramSocket {
     this.index = pipe.index;
     this.path = new WebSocketPath(pipe.index, address, port, pipe.proxy);
     this.#pipe = pipe;
+    this.#silence = new Silence(options.clock.now());
     this.#options = options;
     this.#waiting = options.queue === undefined ? null : new OutgoingQueue();
   }
@@ -96,6 +102,7 @@ export class WebSocketSocket implements DatagramSocket {
   /** Receives a message from the pipe. */
   deliver(message: Uint8Array): void {
     if (!this.#isOpen) return;
+    this.#silence.received(this.#options.clock.now());
     if (message.length > 0 && message.length <= MAX_MESSAGE) {
       this.#options.receive(message, this.path);
       return;
@@ -111,7 +118,8 @@ export class WebSocketSocket implements DatagramSocket {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#clear();
-    this.#options.closed(error);
+    const { clock, closed } = this.#options;
+    closed(error.code === 'CLOSED' ? new WebSocketCut(error.message, this.#silence.before(clock.now())) : error);
   }
 
   send(buffer: Uint8Array, offset: number, length: number, _path: Path, released: (offset: number) => void): void {
@@ -163,6 +171,7 @@ export class WebSocketSocket implements DatagramSocket {
     const { clock } = this.#options;
     this.#underWay += message.length;
     this.#rate.busy(clock.now());
+    this.#silence.sent(clock.now());
     this.#pipe.send(message, () => {
       this.#underWay -= message.length;
       this.#rate.sent(message.length, this.#underWay === 0, clock.now());

@@ -1,8 +1,10 @@
 /** Keep-alive of a host's sessions, which have no core behind them: their numbers, PINGs and lost mappings. */
 import { expect, test } from 'vitest';
+import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Stun } from '../../../server/station/stun.ts';
 import { HostKeepAlive } from '../../../transport/keep-alive/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
+import { WebSocketCut } from '../../../transport/websocket/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
 const STATION = { address: '203.0.113.1', port: 4_433 };
@@ -66,4 +68,60 @@ test('a channel that is seen at another port has lost its mapping: it is back at
   challenge();
   await simulation.run(3_000);
   expect(keepAlive.report(channel)).toMatchObject({ state: 'learning', losses: 1, interval: 25_000 });
+});
+
+/** A host whose channel and relayed connection run over a WebSocket; `cut` ends the channel, and a new one follows. */
+function overWebSocket() {
+  const ended: ((error: SvcError | null) => void)[] = [];
+  const changes: (() => void)[] = [];
+  const channelOf = (): Session =>
+    ({
+      ...{ isOpen: true, path: { kind: 'websocket' }, validatedPath: { kind: 'websocket' }, connection: { idleTimeout: 0 } },
+      ...{ observedAddress: null, stunServers: [], setKeepAlive: () => {}, ping: () => {} },
+      on: (event: string, listener: () => void) => (event === 'closed' ? ended.push(listener) : 0),
+    }) as unknown as Session;
+  let channel = channelOf();
+  const keepAlive = new HostKeepAlive({
+    environment: nativeSimulation().host('client'),
+    isNear: () => false,
+    watch: (onChange) => {
+      changes.push(onChange);
+      return () => {};
+    },
+    channelOf: () => channel,
+    ask: async () => null,
+  });
+  const connection = { ...channelOf(), type: 'RELAY', path: { kind: 'route' }, on: () => {} } as unknown as Session;
+  keepAlive.follow(connection, { profile: 'balanced', explicit: { interval: 20_000 } });
+  const cut = (...errors: readonly (SvcError | null)[]): void => {
+    for (const error of errors) {
+      ended.at(-1)?.(error);
+      channel = channelOf();
+      keepAlive.followChannel(channel);
+    }
+  };
+  const intervals = () => [keepAlive.report(channel).interval, keepAlive.intervalOf(connection)];
+  return { keepAlive, cut, intervals, changes };
+}
+
+const silentFor = (silence: number): WebSocketCut => new WebSocketCut('ended with 1006', silence);
+
+test('two cuts of a silent WebSocket shorten the interval of channel and connection, also one that was set, until the network changes', () => {
+  const { cut, intervals, changes } = overWebSocket();
+  cut(silentFor(10_000));
+  expect(intervals()).toEqual([25_000, 20_000]);
+  cut(silentFor(10_000));
+  expect(intervals()).toEqual([7_500, 7_500]);
+  expect(changes).toHaveLength(1);
+  changes[0]!();
+  expect(intervals()).toEqual([25_000, 20_000]);
+  cut(silentFor(10_000));
+  expect(intervals()).toEqual([25_000, 20_000]);
+});
+
+test('a channel over a WebSocket that ends for another reason does not', () => {
+  const { cut, intervals } = overWebSocket();
+  const error = new RemoteError('CLOSED', 'the base station is shutting down');
+  cut(error, error, null, null, silentFor(0), silentFor(0), silentFor(10_000));
+  expect(intervals()).toEqual([25_000, 20_000]);
 });

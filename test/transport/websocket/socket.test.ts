@@ -1,7 +1,7 @@
 /** WebSockets as sockets for datagrams, over a pipe that a test drains and in time that a test advances. */
 import { describe, expect, it } from 'vitest';
-import type { SvcError } from '../../../protocol/errors/index.ts';
-import { SharedQueue, WebSocketSocket, type WebSocketSocketOptions } from '../../../transport/websocket/index.ts';
+import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
+import { SharedQueue, WebSocketCut, WebSocketSocket, type WebSocketSocketOptions } from '../../../transport/websocket/index.ts';
 import { FakeClock, FakePipe } from './fake-pipe.ts';
 
 const SIZE = 1_452;
@@ -199,5 +199,36 @@ describe('with a queue', () => {
     scene.pipe.leave();
     scene.clock.turn();
     expect([queue.bytes, scene.released.length, scene.errors.length, scene.pipe.held]).toEqual([0, 200, 1, 0]);
+  });
+});
+
+describe('the silence before a WebSocket is cut', () => {
+  it.each<[string, string, number, number]>([
+    ['counts since it opened', '', 10, 10_000],
+    ['counts since the last message', 's1 r2 s3', 13, 10_000],
+    ['includes the one before a message that met the cut', 's1 r2 s27', 28, 26_000],
+    ['does not include the one before a message without an answer in time, and its repetitions', 'r1 s26 s28 s30', 31, 1_000],
+    ['is short under traffic', 's1 r2 s3', 4, 1_000],
+    ['is not its cause after a longer one, that a message ended', 'r0 s25 r26', 45, 0],
+    ['is not its cause after a longer one, that an arrival ended', 's0 r25', 45, 0],
+    ['may be its cause after one about as long', 's0 s25 r26', 50, 24_000],
+  ])('%s: messages sent and received at the seconds %s, cut at %i', (_, messages, cutAt, silence) => {
+    const scene = new Scene();
+    for (const message of messages.split(' ').filter(Boolean)) {
+      scene.clock.time = Number(message.slice(1)) * 1000;
+      if (message.startsWith('s')) scene.send(0);
+      else scene.socket.deliver(new Uint8Array(1));
+    }
+    scene.clock.time = cutAt * 1000;
+    scene.socket.ended(new RemoteError('CLOSED', 'ended with 1006'));
+    expect(scene.errors).toEqual([new WebSocketCut('ended with 1006', silence)]);
+    expect(scene.errors[0]).toMatchObject({ name: 'WebSocketCut', code: 'CLOSED', silence });
+  });
+
+  it('is not known when this end cuts it, for a message that is too long', () => {
+    const scene = new Scene();
+    scene.clock.time = 10_000;
+    scene.socket.deliver(new Uint8Array(65_536));
+    expect(scene.errors.map(({ name, code }) => `${name} ${code}`)).toEqual(['RemoteError BAD_RESPONSE']);
   });
 });

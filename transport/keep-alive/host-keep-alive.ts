@@ -15,8 +15,8 @@
  *    later, and such a pair every 5 min: a restarted router may give out the same port, and then no end notices.
  *
  * 5. A channel that ends because its WebSocket was cut after a silence shows what proxies allow
- *    (`protocol/keep-alive/idle-limit.ts`). It holds for all WebSockets of the host, as learned intervals do: in memory,
- *    until the network changes.
+ *    (`protocol/keep-alive/idle-limit.ts`). It holds for all WebSockets of the host until the network changes, and is
+ *    not saved, like learned intervals.
  *
  * The learned interval applies to channels and relayed connections, whose packets pass only this NAT. A direct
  * connection also passes the other end's NAT, which is unknown: 25 s at most.

@@ -1,4 +1,4 @@
-/** How a device and a client end in order: over the relay, over WebSockets, and directly. */
+/** How a device, a client and a base station end in order: over the relay, over WebSockets, and directly. */
 import { describe, expect, test } from 'vitest';
 import { codeOf } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -8,7 +8,7 @@ const WAYS = ['over the relay', 'over WebSockets', 'directly'] as const;
 /** A device and a client, connected for `ms`; a request that the device does not answer is under way. */
 async function connected(way: (typeof WAYS)[number], ms: number) {
   const fixture = new ProductFixture();
-  await fixture.station();
+  const station = await fixture.station();
   const under = await fixture.device();
   const { device, host } = under;
   const seen: string[] = [];
@@ -25,7 +25,7 @@ async function connected(way: (typeof WAYS)[number], ms: number) {
   const request = codeOf(() => connection.createCoap('GET', '/never').execute());
   await fixture.sim.run(ms);
   seen.length = 0;
-  return { fixture, device, client, connection, request, seen };
+  return { fixture, station, device, events: under.events, client, connection, request, seen };
 }
 
 describe.each(WAYS)('%s', (way) => {
@@ -48,5 +48,16 @@ describe.each(WAYS)('%s', (way) => {
     await fixture.sim.run(50);
     expect(seen).toEqual(['CLOSED', 'device: CLOSED']);
     expect(await fixture.settle(request)).toBe('STOPPED');
+  });
+
+  test('a base station that closes detaches the device at once, and a connection that it relays rests', async () => {
+    const { fixture, station, connection, events, seen } = await connected(way, 500);
+    const closing = station.basestation.close();
+    await fixture.sim.run(100);
+    expect(events).toEqual(['ATTACHED', 'DETACHED']);
+    expect(seen).toEqual(way === 'directly' ? [] : ['RESTING']);
+    const told = { code: 'CLOSED', message: expect.stringContaining('shutting down') };
+    expect(connection.restReason).toEqual(way === 'directly' ? null : expect.objectContaining(told));
+    await fixture.settle(closing);
   });
 });

@@ -429,7 +429,9 @@ export class Host {
 
   /** @returns false when the session has no other path, and may not rest */
   #losePath(session: Session, path: Path, reason: SvcError): boolean {
-    return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now(), reason), false);
+    // What came before the end of the path counts first: the peer may have said why.
+    session.drain();
+    return !session.isOpen || whileOpen(() => session.connection.pathLost(path, this.environment.clock.now(), reason), false);
   }
 
   #endRoute(path: Path, reason: string): void {

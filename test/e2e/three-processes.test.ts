@@ -300,9 +300,23 @@ describe('a device', () => {
     expect(tunnel.events.map(({ event }) => event)).toEqual(expect.arrayContaining(['resting', 'lost', 'connected']));
   });
 
-  test('that is stopped detaches from the base station, and a client learns that it is not attached', async () => {
+  test('learns at once that a tunnel was stopped, also by SIGTERM', async () => {
+    const closed = device.events.filter(({ event }) => event === 'connection-closed').length;
+    const tunnel = processes.client('tunnel', 'web', '--relay-only', ...client);
+    await tunnel.event('listening');
+    expect(await tunnel.end('SIGTERM')).toBe(0);
+    // Its end was told: else the connection would rest for a minute.
+    await device.event('connection-closed', closed + 1);
+  });
+
+  test('that is stopped detaches from the base station, and clients learn that: one with a tunnel, and a later one', async () => {
+    const tunnel = processes.client('tunnel', 'web', '--relay-only', ...client);
+    await tunnel.event('listening');
     expect(await device.end('SIGTERM')).toBe(0);
     expect(device.events.at(-1)?.event).toBe('closed');
+    expect(await tunnel.event('lost')).toMatchObject({ error: 'CLOSED' });
+    expect(tunnel.events.filter(({ event }) => event === 'resting')).toEqual([]);
+    expect(await tunnel.end('SIGTERM')).toBe(0);
     const refused = await svc('coap', 'GET', '/thermostat', ...client);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/NOT_ATTACHED/) });
   });

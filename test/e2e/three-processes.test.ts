@@ -305,7 +305,7 @@ describe('a device', () => {
     const tunnel = processes.client('tunnel', 'web', '--relay-only', ...client);
     await tunnel.event('listening');
     expect(await tunnel.end('SIGTERM')).toBe(0);
-    // Its end was told: else the connection would rest for a minute.
+    // The tunnel has closed it: otherwise it would rest for a minute.
     await device.event('connection-closed', closed + 1);
   });
 

@@ -17,8 +17,6 @@ import { checkDeviceIds, checkId, checkName } from './rules.ts';
  * invitations are used, revoked or expire.
  */
 const OPEN_PER_PRODUCT = 1_000;
-/** ms for which a used invitation is shown. */
-const SHOW_USED = 30 * 86_400_000;
 /** Digits of the hash that name an invitation in lists, and the fewest that may name one. */
 const ID_DIGITS = 12;
 const MIN_ID_DIGITS = 6;
@@ -72,7 +70,6 @@ export async function inviteDevice(administration: Administration, request: NewI
   const { productId, made: productMade } = await productOf(administration, request);
   checkIds(productId, deviceId);
   if (deviceId !== null) await refuseWithKey(store, productId, deviceId);
-  await forget(administration);
   const token = newInvitationToken(randomBytes);
   const expires = new Date(wallTime() + lifetime).toISOString();
   const invitation = { tokenHash: hashToken(token), productId, deviceId, expires, maker, created: creationTime(administration) };
@@ -81,10 +78,15 @@ export async function inviteDevice(administration: Administration, request: NewI
   return { invitation: recordOf({ ...invitation, revoked: false, use: null }), token, productMade };
 }
 
-/** Returns the open invitations, and those used in the last 30 days. */
-export async function invitations(administration: Administration): Promise<InvitationRecord[]> {
-  await forget(administration);
-  return (await administration.store.invitations.all()).map(recordOf);
+/**
+ * Returns the open invitations, and those used in the last 30 days. It removes none: when the wall clock was just set,
+ * only the running base station knows which have really expired (`clock-steps.ts`).
+ */
+export async function invitations({ store, wallTime }: Administration): Promise<InvitationRecord[]> {
+  const now = new Date(wallTime()).toISOString();
+  const usedSince = new Date(wallTime() - InvitationLifetime.USED).toISOString();
+  const all = await store.invitations.all();
+  return all.filter(({ use, expires }) => (use === null ? expires > now : use.time >= usedSince)).map(recordOf);
 }
 
 /**
@@ -160,11 +162,6 @@ async function refuseWithKey(store: Store, productId: string, deviceId: string):
   const device = await store.device(productId, deviceId);
   if (device === null || device.fingerprint === null) return;
   throw new AdministrationError({ kind: 'has-key', productId, deviceId }, `device ${deviceId} of product ${productId} has a key already`);
-}
-
-async function forget({ store, wallTime }: Administration): Promise<void> {
-  const now = wallTime();
-  await store.invitations.forget(new Date(now).toISOString(), new Date(now - SHOW_USED).toISOString());
 }
 
 function recordOf({ tokenHash, ...invitation }: Invitation): InvitationRecord {

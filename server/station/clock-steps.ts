@@ -1,23 +1,26 @@
 /**
  * Keeps the lifetimes of invitations when the wall clock is set, as on a board without a battery whose clock begins in
- * the past until NTP sets it.
+ * the past until NTP sets it, and removes those that are over.
  *
  * Wall clock and running time are compared every few seconds and before each join. After a step of a minute or more the
  * times of the invitations that were made in this run move by that step, so they expire after their lifetime in running
- * time. Earlier invitations keep their times.
+ * time. Earlier invitations keep their times. Nothing else removes invitations: a command that the operator runs between
+ * the step and the comparison would take those of this run for expired.
  */
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
-import type { InvitationStore } from '../storage/invitation-store.ts';
+import { InvitationLifetime, type InvitationStore } from '../storage/invitation-store.ts';
 
 export interface ClockStepsOptions {
   readonly clock: Clock;
-  readonly invitations: Pick<InvitationStore, 'shift'>;
+  readonly invitations: Pick<InvitationStore, 'shift' | 'forget'>;
   readonly tally: LogTally;
 }
 
 /** ms between two comparisons. */
 const INTERVAL = 10_000;
+/** ms between two removals: the least lifetime, so that no more than one further set of a product's slots piles up. */
+const REMOVAL = InvitationLifetime.MIN;
 /** ms of a step that counts; less is a clock that is being corrected. */
 const LEAST = 60_000;
 
@@ -27,6 +30,8 @@ export class ClockSteps {
   readonly #began: number;
   /** Wall clock minus running time. */
   #offset: number;
+  /** Running time of the next removal. */
+  #removal: number;
   #looking: Promise<void> | null = null;
   #cancel: Cancel;
 
@@ -34,6 +39,7 @@ export class ClockSteps {
     const { clock } = options;
     this.#options = options;
     this.#began = clock.now();
+    this.#removal = this.#began;
     this.#offset = clock.wallTime() - clock.now();
     this.#cancel = this.#schedule();
   }
@@ -52,8 +58,19 @@ export class ClockSteps {
     return this.#options.clock.schedule(INTERVAL, () => {
       this.#cancel = this.#schedule();
       // The next comparison tries again.
-      this.look().catch((error: unknown) => this.#options.tally.log.error('invitations could not be corrected', { error: String(error) }));
+      this.#forget().catch((error: unknown) =>
+        this.#options.tally.log.error('invitations could not be corrected', { error: String(error) }),
+      );
     });
+  }
+
+  async #forget(): Promise<void> {
+    await this.look();
+    const { clock, invitations } = this.#options;
+    if (clock.now() < this.#removal) return;
+    this.#removal = clock.now() + REMOVAL;
+    const now = clock.wallTime();
+    await invitations.forget(new Date(now).toISOString(), new Date(now - InvitationLifetime.USED).toISOString());
   }
 
   async #look(): Promise<void> {

@@ -5,8 +5,8 @@
  * with milliseconds, so that they compare as texts.
  */
 
-/** ms for which an invitation may be valid, and the default. */
-export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000 } as const;
+/** ms for which an invitation may be valid, and the default; USED: for which a used one is kept and shown. */
+export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000, USED: 30 * 86_400_000 } as const;
 
 /** The device that used an invitation. */
 interface InvitationUse {

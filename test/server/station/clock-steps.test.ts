@@ -88,6 +88,23 @@ test('operators who look at the list after a while find it, with its new times',
   expect(record).toMatchObject({ created: new Date(TODAY).toISOString(), expires: new Date(TODAY + 24 * HOUR).toISOString() });
 });
 
+test('an operator who looks at the list, or invites, as soon as the clock was set takes none away', async () => {
+  const token = await invite();
+  zero = TODAY;
+  expect(await invitations(administration)).toEqual([]);
+  await invite();
+  expect(await join(token)).toBe(201);
+});
+
+test('what is over is removed while the base station runs', async () => {
+  await invite();
+  expect(await store.invitations.all()).toHaveLength(1);
+  await sim.run(24 * HOUR - 1);
+  expect(await store.invitations.all()).toHaveLength(1);
+  await sim.run(60_000);
+  expect(await store.invitations.all()).toEqual([]);
+});
+
 test('one of an earlier run keeps its times, and so do all while the clock is only corrected by seconds', async () => {
   await store.addProduct({ productId: 'pr-1', organizationId: 'or-a', name: null, created: '' });
   const earlier = { tokenHash: 'aa', productId: 'pr-1', deviceId: null, maker: 'test', created: '1969-12-31T23:00:00.000Z' };

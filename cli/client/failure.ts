@@ -21,8 +21,30 @@ export function explained(error: unknown, target: FailedTarget, known: Known): u
   if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') return changedKey(target, known);
   if (isAbsent(error, target)) return absent(target);
   if (!(error instanceof NoChannelsError)) return error;
-  const remedies = [...(isUnproved(error, target.server, known) ? [howToProve(target.server)] : []), ...elsewhere(error, target)];
+  const remedies = [
+    ...(isUnproved(error, target.server, known) ? [howToProve(target.server)] : []),
+    ...admission(error, target, known),
+    ...elsewhere(error, target),
+  ];
   return remedies.length === 0 ? error : new CommandError([describe(error), ...remedies].join('; '));
+}
+
+/** How to be admitted by a base station for which this client has nothing to show. A token is sent only to its own. */
+function admission(
+  { remoteChannelErrorCode }: NoChannelsError,
+  { server, sct, serverKey, productId, deviceId }: FailedTarget,
+  known: Known,
+): string[] {
+  if (remoteChannelErrorCode !== 'INVALID_STATE' || server === undefined || sct !== undefined || serverKey !== undefined) return [];
+  const tokens = (productId !== undefined && deviceId !== undefined && known.byId(productId, deviceId)?.Tokens) || {};
+  const remedies = [
+    `this client has no server connect token for ${server.url}: a pairing string with one (sct=) brings it; or give it with --sct-file, or a server key with --server-key-file`,
+  ];
+  if (Object.keys(tokens).length > 0)
+    remedies.push(
+      'the remembered token of the device belongs to a base station with another key: with that key in --server-fingerprint it is sent',
+    );
+  return remedies;
 }
 
 /** Describes the values that were tried without being typed now, and how to replace them. */

@@ -54,6 +54,17 @@ test('a base station known by its key, at another address: both options are need
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true, FP)).toMatch(/with --server and --server-fingerprint$/);
 });
 
+test('a base station for which there is no token: the message has the ways to one, and why a remembered one is not sent', async () => {
+  const server = 'https://new.example:4433';
+  expect(await said({ product: 'pr', deviceId: 'lamp', server }, 'INVALID_STATE')).toMatch(
+    /; this client has no server connect token for https:\/\/new\.example:4433: a pairing string .*--server-key-file$/,
+  );
+  expect(await said({ device: 'pr.lamp', server }, 'INVALID_STATE', 'NONE', true)).toMatch(
+    /--server-key-file; the remembered token of the device belongs to .* --server-fingerprint it is sent$/,
+  );
+  expect(await said({ device: 'pr.lamp', server, sct: 'token' }, 'INVALID_STATE', 'NONE', true)).not.toMatch(/has no server connect token/);
+});
+
 test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'])(
   '%s: the string is old, or belongs to another base station',
   async (code) => {

@@ -170,7 +170,7 @@ export class ClientApi {
     if ('device' in checked) return null;
     if ('wait' in checked) return postponed(checked);
     const { refused, message = stationCodeMeaning(refused)?.message } = checked;
-    tally.count('connect refused', { device, address: session.path.key, reason: message });
+    tally.count('connect refused', { device, address: placeOfPeer(session.path), reason: message });
     return stationReply(refused, message);
   }
 

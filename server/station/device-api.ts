@@ -71,7 +71,11 @@ export class DeviceApi {
     const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
     if ('refused' in checked) {
       const reason = stationCodeMeaning(checked.refused)?.message;
-      this.#options.tally.count('attach refused', { device: deviceName({ productId, deviceId }), address: session.path.key, reason });
+      this.#options.tally.count('attach refused', {
+        device: deviceName({ productId, deviceId }),
+        address: placeOfPeer(session.path),
+        reason,
+      });
       return stationReply(checked.refused);
     }
     const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));

@@ -60,7 +60,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
   if (existing !== undefined) sayKeys(opened, existing, options);
   const station = stationOf(opened);
   const shared = share(output, withToken(pairing, user), options);
-  output.result({ device, username, role: user.role, ...shared }, [
+  output.result({ device, username, role: user.role, ...(existing && { keeps: existing.fingerprints }), ...shared }, [
     `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once: the first client that uses it becomes ${username}.`,
     '',
     shared.pairingString,

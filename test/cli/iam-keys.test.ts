@@ -41,6 +41,12 @@ test('another invitation of a user names the keys that stay valid, and how to re
   expect(stderr).toBe(`${said.join('\n')}\n`);
 });
 
+test('for a program the keys that stay valid are in the document', async () => {
+  const { stdout } = await iam('invite', 'bob', '--again', '--no-qr', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ username: 'bob', keeps: keys(1, 2) });
+  expect(JSON.parse((await iam('invite', 'carol', '--no-qr', '--json')).stdout)).not.toHaveProperty('keeps');
+});
+
 test('of a user without a key it says nothing', async () => {
   expect(await iam('invite', 'new', '--again', '--no-qr')).toMatchObject({ code: 0, stderr: '' });
 });

@@ -2,10 +2,10 @@
  * Keeps the lifetimes of invitations when the wall clock is set, as on a board without a battery whose clock begins in
  * the past until NTP sets it, and removes those that are over.
  *
- * Wall clock and running time are compared every few seconds and before each join. After a step of a minute or more the
- * times of the invitations that were made in this run move by that step, so they expire after their lifetime in running
- * time. Earlier invitations keep their times. Nothing else removes invitations: a command that the operator runs between
- * the step and the comparison would take those of this run for expired.
+ * Wall clock and running time are compared every few seconds and before each join. After a step of a minute or more
+ * the times of the invitations that were made in this run move by that step, so they expire after their lifetime in
+ * running time. Earlier invitations keep their times. Nothing else removes invitations: a command that the operator
+ * runs between the step and the comparison would take those of this run for expired.
  */
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';

@@ -46,7 +46,7 @@ export class DirectPaths {
     this.#keepAlive = new HostKeepAlive({
       environment: host.environment,
       isNear: (address) => gatherer.isNear(address),
-      watch: (onChange) => gatherer.watch(onChange),
+      onChange: (callback) => gatherer.onChange(callback),
       channelOf: (session) => this.#channelOf(session),
       ask,
     });
@@ -93,6 +93,7 @@ export class DirectPaths {
   /** Handles a change of network. `migrated`: the channel to the base station has migrated with this host. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'migrated') this.#end.networkChanged();
+    else if (event === 'changed' || event === 'reverted') this.#keepAlive.networkChanged();
     else this.#keepAlive.interrupted();
   }
 

@@ -70,7 +70,7 @@ export class DeviceRendezvous {
     this.#keepAlive = new HostKeepAlive({
       environment: host.environment,
       isNear: (address) => gatherer.isNear(address),
-      watch: (onChange) => gatherer.watch(onChange),
+      onChange: (callback) => gatherer.onChange(callback),
       channelOf: () => options.channel(),
       ask,
     });

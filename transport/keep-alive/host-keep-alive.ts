@@ -58,8 +58,8 @@ export interface HostKeepAliveOptions {
   readonly environment: LearnerEnvironment;
   /** Returns whether an address is in a network of this host. */
   readonly isNear: (address: string) => boolean;
-  /** Calls back when this host is in another network. @returns a function that stops watching */
-  readonly watch: (onChange: () => void) => Cancel;
+  /** Calls back when this host is in another network. @returns a function that stops it */
+  readonly onChange: (callback: () => void) => Cancel;
   /** Returns the current channel behind a route. */
   readonly channelOf: (session: Session) => Session | null;
   /** Asks a station where it sees this host; null where it does not say. */
@@ -197,7 +197,7 @@ export class HostKeepAlive {
   }
 
   #watch(): void {
-    this.#stopWatching ??= this.#options.watch(() => this.networkChanged());
+    this.#stopWatching ??= this.#options.onChange(() => this.networkChanged());
   }
 
   #applyAll(): void {

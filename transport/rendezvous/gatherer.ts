@@ -68,6 +68,8 @@ export class Gatherer {
   readonly #known = new Map<string, KnownNat>();
   readonly #samplings: Samplings<KnownNat>;
   readonly #watching = new Set<() => void>();
+  /** Those of them for which this looks for changes. */
+  readonly #looking = new Set<Cancel>();
   #cancelLook: Cancel = () => {};
   #own: { readonly interfaces: readonly HostInterface[]; readonly addresses: readonly string[] } = { interfaces: [], addresses: [] };
   readonly #nat64: Nat64;
@@ -107,9 +109,10 @@ export class Gatherer {
   changed(): void {
     this.forget();
     this.refresh();
-    if (this.#watching.size === 0) return;
-    this.#cancelLook();
-    this.#look(this.#ownAddresses().join());
+    if (this.#looking.size > 0) {
+      this.#cancelLook();
+      this.#look(this.#ownAddresses().join());
+    }
     for (const onChange of [...this.#watching]) onChange();
   }
 
@@ -134,14 +137,23 @@ export class Gatherer {
     return [...this.#ownAddresses(), station?.observed?.address ?? ''].join(' ');
   }
 
-  /** Calls back when this host's addresses change: it is in another network. @returns a function that stops watching */
-  watch(onChange: () => void): Cancel {
+  /** Calls back when this host is in another network, as far as others notice it. @returns a function that stops it */
+  onChange(callback: () => void): Cancel {
     this.refresh();
-    this.#watching.add(onChange);
-    if (this.#watching.size === 1) this.#look(this.#ownAddresses().join());
+    const each = (): void => callback();
+    this.#watching.add(each);
+    return () => void this.#watching.delete(each);
+  }
+
+  /** As `onChange`, and looks at this host's addresses each 3 s meanwhile: a search uses those of all interfaces. */
+  watch(callback: () => void): Cancel {
+    const stop = this.onChange(callback);
+    this.#looking.add(stop);
+    if (this.#looking.size === 1) this.#look(this.#ownAddresses().join());
     return () => {
-      this.#watching.delete(onChange);
-      if (this.#watching.size === 0) this.#cancelLook();
+      stop();
+      this.#looking.delete(stop);
+      if (this.#looking.size === 0) this.#cancelLook();
     };
   }
 

@@ -56,7 +56,7 @@ export class LocalEnd {
     this.#isMapping = true;
     if (this.#mapper === null) return;
     this.#mapper.start();
-    this.#stopWatching ??= this.gatherer.watch(() => this.#mapper?.refresh());
+    this.#stopWatching ??= this.gatherer.onChange(() => this.#mapper?.refresh());
   }
 
   /** This host is in another network, perhaps with another socket: notifies the watchers. */

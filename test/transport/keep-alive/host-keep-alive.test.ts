@@ -34,7 +34,7 @@ async function learned(types: readonly string[] = ['RELAY', 'DIRECT']) {
   const keepAlive = new HostKeepAlive({
     environment,
     isNear: () => false,
-    watch: () => () => {},
+    onChange: () => () => {},
     channelOf: ({ type }) => (type === 'RELAY' ? channel : null),
     ask: async () => ({ ...OUTSIDE, port: 6_000 }),
   });
@@ -84,7 +84,7 @@ function overWebSocket() {
   const keepAlive = new HostKeepAlive({
     environment: nativeSimulation().host('client'),
     isNear: () => false,
-    watch: (onChange) => {
+    onChange: (onChange) => {
       changes.push(onChange);
       return () => {};
     },

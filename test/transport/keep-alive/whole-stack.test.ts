@@ -98,6 +98,17 @@ describe('a client', () => {
     expect(connection.isConnected).toBe(true);
   });
 
+  test('in another network discards what it learned, also where its channel does not follow', { tags: ['slow'] }, async () => {
+    const fixture = await behind(60_000, 'balanced');
+    const connection = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
+    await fixture.sim.run(LEARNING);
+    expect(connection.paths().keepAlive.state).toBe('learned');
+    fixture.sim.onPacket = ({ to }) => (to === 'station' ? 'drop' : undefined);
+    fixture.sim.move(fixture.clientHome.host, { addresses: ['203.0.113.200/24'], behind: null });
+    await fixture.sim.run(2_000);
+    expect(connection.paths().keepAlive).toMatchObject({ state: 'learning', timeout: null, interval: 25_000 });
+  });
+
   test('sends on a connection no later than its numbers say, also when they change', async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });

@@ -108,6 +108,31 @@ describe('a host that changes networks', () => {
     expect(gatherer.reach(FAR)).toBe(FAR);
   });
 
+  test('is looked at for a watcher alone: who only wants to know of changes costs no look at rest', async () => {
+    const { simulation, gatherer, end, plain } = hostOf(V4);
+    let [looks, changes] = [0, 0];
+    (plain.environment.network as { interfaces: unknown }).interfaces = () => {
+      looks++;
+      return end.interfaces;
+    };
+    const stop = gatherer.onChange(() => changes++);
+    looks = 0;
+    await simulation.run(60_000);
+    expect(looks).toBe(0);
+    const stopWatching = gatherer.watch(() => {});
+    end.interfaces = interfacesOf([V6]);
+    await simulation.run(3_000);
+    expect([looks > 0, changes]).toEqual([true, 1]);
+    stopWatching();
+    looks = 0;
+    await simulation.run(60_000);
+    expect(looks).toBe(0);
+    gatherer.changed();
+    stop();
+    gatherer.changed();
+    expect(changes).toBe(2);
+  });
+
   test('asks once in each network where the answer contains a prefix', async () => {
     const { simulation, gatherer, end } = hostOf(V6);
     gatherer.watch(() => {});
@@ -176,10 +201,11 @@ test('still notices a network change as a device that attaches time and again', 
   end.interfaces = interfacesOf([V6]);
   attach();
   expect(checks).toBe(1);
+  local.networkChanged();
   await simulation.run(1_000);
   expect([checks, local.gatherer.reach(FAR)]).toEqual([2, TRANSLATED]);
   void local.close();
-  end.interfaces = interfacesOf([V4]);
+  local.networkChanged();
   await simulation.run(60_000);
   expect(checks).toBe(2);
 });

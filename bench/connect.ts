@@ -33,7 +33,7 @@ const CONNECTS = 100;
 const DIRECT_CONNECTS = 30;
 const ATTACHES = 30;
 /** ms between two connects beside another checkout: an old one has slots for 64 connections, closed ones among them. */
-const LONG_REST = 60;
+const LONG_REST = 100;
 /** ms until a connection must be direct; ms for which one of another checkout is held, which may stay relayed. */
 const DIRECT_WITHIN = 3_000;
 const HELD = 300;
@@ -146,6 +146,8 @@ async function measure(
     }
   }
   progress('an idle device');
+  // A host lists its interfaces each second while all that it speaks to is on loopback, as no device in use does.
+  await Promise.all(rigs.map(({ devices, address }) => devices.call('moveOutward', { station: address })));
   await pause(settle);
   const idle = await Promise.all(rigs.map(({ devices }) => devices.used(() => pause(watched))));
   for (const [index, { used }] of idle.entries()) figures.add('idle-device', rigs[index]!.name, (used * MINUTE) / watched);

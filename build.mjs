@@ -40,7 +40,7 @@ if (!flags.has('--wasm=release')) {
 if (flags.has('--debug')) await step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
 await step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
 if (!['--wasm', '--wasm=release', '--wasm=test'].some((flag) => flags.has(flag))) {
-  const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
+  const projects = ['bindings', 'protocol', 'platform', 'runtime', 'testing', 'device', 'client', 'server', 'cli', 'bench'];
   const sources = projects.flatMap((folder) => files(folder));
   await step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/program.js'], () => {
     for (const project of projects) removeOutputsWithoutSource(project);

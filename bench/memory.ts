@@ -16,7 +16,7 @@
  *                                                  with access control
  */
 import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
-import { defaultParameters } from '../transport/host/defaults.ts';
+import { defaultParameters } from '../runtime/host/defaults.ts';
 import { type Child, program, withChildren, withDirectory } from './processes/parent.ts';
 import { attach } from './processes/stage.ts';
 import { type Report, type Row, spread } from './report.ts';

@@ -19,8 +19,9 @@
  *
  * The rates that other peers of a base station keep beside strangers on WebSockets: `strangers.ts`.
  */
+
+import { nodeCrypto } from '../platform/node/crypto.ts';
 import { encodeCheck, encodeCheckAnswer, tagOfCheck, verifyCheck } from '../protocol/stun/index.ts';
-import { nodeCrypto } from '../transport/node/crypto.ts';
 import { type Child, withChildren } from './processes/parent.ts';
 import { type Report, type Row, spread } from './report.ts';
 import { type Contender, operationsPerSecond } from './rounds.ts';

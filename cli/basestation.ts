@@ -1,14 +1,14 @@
 /** `svc basestation`: runs a base station until it is stopped. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { LogLevel } from '../platform/environment.ts';
+import { nodeEnvironment, stderrLog } from '../platform/node/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { formatHostPort, isHostPort } from '../protocol/records/index.ts';
 import { defaultRouteLimits } from '../protocol/relay/index.ts';
+import { defaultKeepAlive } from '../runtime/host/defaults.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../runtime/station/index.ts';
 import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
-import type { LogLevel } from '../transport/environment.ts';
-import { defaultKeepAlive } from '../transport/host/defaults.ts';
-import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
-import { DEFAULT_SERVER_PORT, parseServerUrl } from '../transport/station/index.ts';
 import { address, collect, integer, listenPort, serverUrl } from './frame/arguments.ts';
 import { defaultDataDirectory } from './frame/data-directory.ts';
 import { describe, UsageError } from './frame/errors.ts';

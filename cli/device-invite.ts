@@ -6,7 +6,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
-import { stderrLog } from '../transport/node/index.ts';
+import { stderrLog } from '../platform/node/index.ts';
 import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData, type DeviceState } from './device-app/data.ts';
 import { inviteBy } from './device-app/invite-by.ts';

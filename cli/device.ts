@@ -10,7 +10,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, type TcpTunnelService } from '../device/index.ts';
 import { DEFAULT_LOCAL_PORT, DEFAULT_P2P_PORT } from '../device/settings.ts';
-import { stderrLog, takesNoWrites } from '../transport/node/index.ts';
+import { stderrLog, takesNoWrites } from '../platform/node/index.ts';
 import { pairKeys, setPairing } from './device-app/access.ts';
 import { readAllowed } from './device-app/allow.ts';
 import { announce, follow, warn } from './device-app/announce.ts';

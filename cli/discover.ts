@@ -4,9 +4,9 @@
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Environment, MdnsAction, type MdnsResult, type MdnsResultReceiver, SvcClient } from '../client/node.ts';
+import { nodeEnvironment, stderrLog } from '../platform/node/index.ts';
 import { isSubtype } from '../protocol/discovery/index.ts';
 import { formatHostPort } from '../protocol/records/index.ts';
-import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
 import type { Frame } from './client/open.ts';
 import { seconds } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';

@@ -1,7 +1,7 @@
 /** Hands a pairing to a person: as string, as link, and as QR code of the link; with the place of the device. */
 import { InvalidArgumentError, Option } from 'commander';
+import { ownAddresses } from '../platform/node/index.ts';
 import { encodePairingLink, encodePairingString, formatHostPort, isLinkBase, type PairingString } from '../protocol/records/index.ts';
-import { ownAddresses } from '../transport/node/index.ts';
 import type { Output } from './frame/output.ts';
 import { qrCode } from './qr.ts';
 

@@ -2,8 +2,9 @@
  * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. Tunnels fail with
  * NOT_IMPLEMENTED. This version has no environment over WebSocket and WebRTC.
  */
+
+import type { Environment } from '../platform/environment.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Environment } from '../transport/environment.ts';
 import { SvcClient as Client, type ClientOptions, checkClientOptions } from './svc-client.ts';
 
 export * from './exports.ts';

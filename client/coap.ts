@@ -23,7 +23,7 @@ import {
 } from '../protocol/arguments.ts';
 import { type CoapMethod, type CoapResponse, checkQuery, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
-import type { Observation, Session, SessionRequest } from '../transport/session/index.ts';
+import type { Observation, Session, SessionRequest } from '../runtime/session/index.ts';
 import { lossAsStopped, whileConnected } from './while-connected.ts';
 
 /**

@@ -10,9 +10,9 @@ import { signal as abortSignal, check, checkOptions, oneOf, text, withMethods } 
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
-import type { DirectSearch, PathsReport } from '../transport/rendezvous/index.ts';
-import type { Session } from '../transport/session/index.ts';
-import type { StationVerification } from '../transport/station/index.ts';
+import type { DirectSearch, PathsReport } from '../runtime/rendezvous/index.ts';
+import type { Session } from '../runtime/session/index.ts';
+import type { StationVerification } from '../runtime/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
 import { needsRoute, searchRoute } from './connect/keep-route.ts';

@@ -8,9 +8,10 @@
  * It ends permanently when the device has another key, when the base station refuses a client that it accepted before
  * (its user was deleted, the device is no longer registered), or when the owner closes it.
  */
+
+import type { Cancel, Environment } from '../platform/environment.ts';
 import { asSvcError, type ErrorCode, NoChannelsError, type SvcError } from '../protocol/errors/index.ts';
-import type { Cancel, Environment } from '../transport/environment.ts';
-import { Backoff } from '../transport/station/backoff.ts';
+import { Backoff } from '../runtime/station/backoff.ts';
 import type { Connection } from './connection.ts';
 
 /** Changes of the connection. */

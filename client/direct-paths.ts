@@ -2,11 +2,12 @@
  * State that the connections of one client share to find direct paths: the local end of the network, its sending
  * limits, and the keep-alive of its NAT.
  */
+
+import type { Environment } from '../platform/environment.ts';
 import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
-import type { Environment } from '../transport/environment.ts';
-import type { Host } from '../transport/host/index.ts';
-import { HostKeepAlive, type KeepAliveWish } from '../transport/keep-alive/index.ts';
+import type { Host } from '../runtime/host/index.ts';
+import { HostKeepAlive, type KeepAliveWish } from '../runtime/keep-alive/index.ts';
 import {
   DirectSearch,
   idleReport,
@@ -18,10 +19,10 @@ import {
   type SearchKind,
   stationReport,
   stationView,
-} from '../transport/rendezvous/index.ts';
-import type { RoamingEvent } from '../transport/roaming/index.ts';
-import type { Session } from '../transport/session/index.ts';
-import { askAddress } from '../transport/station/index.ts';
+} from '../runtime/rendezvous/index.ts';
+import type { RoamingEvent } from '../runtime/roaming/index.ts';
+import type { Session } from '../runtime/session/index.ts';
+import { askAddress } from '../runtime/station/index.ts';
 
 const ask = (channel: Session): Promise<SocketAddress | null> => askAddress(channel, ClientPath.ADDRESS);
 

@@ -1,5 +1,6 @@
 /** The common exports of both entry points of the client SDK. */
 
+export type { Environment, HostInterface, Log, LogLevel } from '../platform/environment.ts';
 export type { Payload } from '../protocol/arguments.ts';
 export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
@@ -31,10 +32,9 @@ export {
   type UserRecord,
 } from '../protocol/records/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
-export type { Environment, HostInterface, Log, LogLevel } from '../transport/environment.ts';
-export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
-export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
-export type { DatagramLoss, Observation, StreamStats } from '../transport/session/index.ts';
+export type { KeepAliveReport } from '../runtime/keep-alive/index.ts';
+export type { PathReport, PathsReport, StationReport } from '../runtime/rendezvous/index.ts';
+export type { DatagramLoss, Observation, StreamStats } from '../runtime/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionType } from './connection.ts';

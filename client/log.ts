@@ -2,8 +2,9 @@
  * The log messages of a client, passed to the environment's log and to a callback of the application, both at the
  * same level. Each client has its own log.
  */
+
+import { type Log, type LogLevel, logLevels, logOf, silentLog } from '../platform/environment.ts';
 import { callback as callable, check, oneOf, orNull } from '../protocol/arguments.ts';
-import { type Log, type LogLevel, logLevels, logOf, silentLog } from '../transport/environment.ts';
 
 /** One message. It never contains keys, passwords or tokens. */
 export interface LogMessage {

@@ -7,7 +7,7 @@
  */
 import { check, withMethods } from '../protocol/arguments.ts';
 import { type DiscoveredService, idsOf, txtEntries } from '../protocol/discovery/index.ts';
-import type { MdnsBrowser } from '../transport/discovery/index.ts';
+import type { MdnsBrowser } from '../runtime/discovery/index.ts';
 
 /** Kinds of changes of a service. */
 export const MdnsAction = { ADD: 0, UPDATE: 1, REMOVE: 2 } as const;

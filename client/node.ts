@@ -1,10 +1,10 @@
 /** `svc-connect/client` in Node: the client SDK with UDP, and TCP and UDP tunnels. */
-import type { Environment } from '../transport/environment.ts';
-import { nodeEnvironment } from '../transport/node/index.ts';
+import type { Environment } from '../platform/environment.ts';
+import { nodeEnvironment } from '../platform/node/index.ts';
 import { SvcClient as Client, type ClientOptions, checkClientOptions } from './svc-client.ts';
 import { listenTunnel } from './tunnels/node-listener.ts';
 
-export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
+export { type NodeEnvironmentOptions, nodeEnvironment } from '../platform/node/index.ts';
 export * from './exports.ts';
 export {
   type ForwardedPort,

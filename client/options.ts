@@ -12,8 +12,8 @@ import { LocalError } from '../protocol/errors/index.ts';
 import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
 
 import { defaultProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
-import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
-import { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
+import type { KeepAliveWish } from '../runtime/keep-alive/index.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl } from '../runtime/station/index.ts';
 
 /** Keys and types are the specification's; from DeviceFingerprint on they are our own. */
 export interface ConnectionOptions {

@@ -11,7 +11,7 @@ import { loadExchange } from '../protocol/password/load.ts';
 import * as messages from '../protocol/password/messages.ts';
 import { opaqueString } from '../protocol/password/opaque-string.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
-import type { Session } from '../transport/session/index.ts';
+import type { Session } from '../runtime/session/index.ts';
 import { decodeResponse } from './decode-response.ts';
 import { whileConnected } from './while-connected.ts';
 

@@ -2,8 +2,8 @@
  * The platform of a client: the environment that every product needs, and on Node listeners for tunnels.
  * `node.ts` and `browser.ts` provide it; the rest of this folder does not depend on the platform.
  */
-import type { Environment } from '../transport/environment.ts';
-import type { SessionStream } from '../transport/session/index.ts';
+import type { Environment } from '../platform/environment.ts';
+import type { SessionStream } from '../runtime/session/index.ts';
 
 export interface ClientPlatform {
   readonly environment: Environment;

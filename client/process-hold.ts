@@ -2,7 +2,7 @@
  * Keeps the process of a client alive while a connection is open or connecting, and while the client stops. Its
  * sockets alone do not keep it alive, so a program that closes its connections ends, also without `stop`.
  */
-import type { Environment } from '../transport/environment.ts';
+import type { Environment } from '../platform/environment.ts';
 
 /** Returns the same environment, whose sockets for datagrams and WebSockets do not keep a process alive. */
 export function withoutSocketHold(environment: Environment): Environment {

@@ -11,7 +11,7 @@
  */
 import { check, checkOptions, type Payload, whole } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';
+import type { Session, SessionStream, StreamStats } from '../runtime/session/index.ts';
 
 /** A byte stream to a port of the device. Created by `Connection.createStream`. */
 export class Stream {

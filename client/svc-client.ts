@@ -4,18 +4,19 @@
  * client. The sockets for discovery are open while there is a listener, or a connection searches for its device. Shared
  * sockets without a connection keep no process alive (`process-hold.ts`).
  */
+
+import { anEnvironment, type Environment, withLog } from '../platform/environment.ts';
 import { checkOptions, flag, type Kind, texts, whole } from '../protocol/arguments.ts';
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { BlockedNetworks } from '../protocol/station-dial/index.ts';
-import { MdnsBrowser } from '../transport/discovery/index.ts';
-import { anEnvironment, type Environment, withLog } from '../transport/environment.ts';
-import { Host } from '../transport/host/index.ts';
-import type { LocalEndOptions } from '../transport/rendezvous/index.ts';
-import { Roaming } from '../transport/roaming/index.ts';
-import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
+import { MdnsBrowser } from '../runtime/discovery/index.ts';
+import { Host } from '../runtime/host/index.ts';
+import type { LocalEndOptions } from '../runtime/rendezvous/index.ts';
+import { Roaming } from '../runtime/roaming/index.ts';
+import { type ConfiguredStation, StationConnector } from '../runtime/station/index.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
 import { ClientLog, type LogCallback } from './log.ts';

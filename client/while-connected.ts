@@ -1,6 +1,6 @@
 /** Ends requests to the device with STOPPED when the connection is lost. */
 import { LocalError, SvcError } from '../protocol/errors/index.ts';
-import type { Session } from '../transport/session/index.ts';
+import type { Session } from '../runtime/session/index.ts';
 
 /** Errors of a session that the device closed or that was lost. */
 const LOSSES: readonly string[] = ['CLOSED', 'TIMEOUT'];

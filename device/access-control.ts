@@ -11,10 +11,11 @@
  *   authenticated, unless the client's key is the user's.
  * - Announces the friendly name.
  */
+
+import type { Clock } from '../platform/environment.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { passwordBytes } from '../protocol/password/kdf.ts';
 import { type IamUser, VERSION } from '../protocol/records/index.ts';
-import type { Clock } from '../transport/environment.ts';
 import type { Authorization } from './authorization.ts';
 import type { CoapResources } from './coap-resources.ts';
 import type { Connections, DeviceConnection } from './connections.ts';

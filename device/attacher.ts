@@ -8,6 +8,8 @@
  *
  * Reports to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
  */
+
+import type { Environment } from '../platform/environment.ts';
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../protocol/coap/index.ts';
 import {
   CONTENT_FORMAT_CBOR,
@@ -21,10 +23,9 @@ import {
 } from '../protocol/control/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import type { Environment } from '../transport/environment.ts';
-import type { Host, KeepAlive } from '../transport/host/index.ts';
-import type { Session, SessionRequest } from '../transport/session/index.ts';
-import { type AttachVerdict, type ConfiguredStation, releaseRoute, StationChannel } from '../transport/station/index.ts';
+import type { Host, KeepAlive } from '../runtime/host/index.ts';
+import type { Session, SessionRequest } from '../runtime/session/index.ts';
+import { type AttachVerdict, type ConfiguredStation, releaseRoute, StationChannel } from '../runtime/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
 import { TokenUpload } from './token-upload.ts';
 import type { ServerConnectTokens } from './tokens.ts';

@@ -5,9 +5,10 @@
  * A long-lived permission, such as that of a tunnel, holds a grant. When something changes that verdicts depend on, the
  * listener is asked again for every grant; a grant it now denies is revoked.
  */
+
+import type { Clock, Log } from '../platform/environment.ts';
 import { callback, check } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Clock, Log } from '../transport/environment.ts';
 import type { DeviceConnection } from './connections.ts';
 
 /** A client's request for permission. */

@@ -17,7 +17,7 @@
  */
 import { check, textMap } from '../protocol/arguments.ts';
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../protocol/coap/index.ts';
-import type { Session } from '../transport/session/index.ts';
+import type { Session } from '../runtime/session/index.ts';
 
 /** An application's resource, as returned by `addCoapResource`. */
 export interface CoapResource {

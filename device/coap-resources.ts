@@ -6,6 +6,8 @@
  * "The device could not save it". Above the limit a request is answered 5.03. `coap-observers.ts` notifies observers of
  * changes.
  */
+
+import type { Clock, Log } from '../platform/environment.ts';
 import {
   bytesOf,
   callback,
@@ -33,8 +35,7 @@ import {
   textReply,
 } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Clock, Log } from '../transport/environment.ts';
-import type { Session } from '../transport/session/index.ts';
+import type { Session } from '../runtime/session/index.ts';
 import { type Answer, type CoapResource, Observers } from './coap-observers.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 import { type ListedResource, ResourceList } from './resource-list.ts';

@@ -2,13 +2,14 @@
  * The client connections of a device: each gets an increasing number (its ref) and is announced when it opens and
  * closes.
  */
+
+import type { Clock, Log } from '../platform/environment.ts';
 import { callback, check } from '../protocol/arguments.ts';
 import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
-import { Emitter } from '../transport/emitter.ts';
-import type { Clock, Log } from '../transport/environment.ts';
-import type { PathsReport, PathTimes } from '../transport/rendezvous/index.ts';
-import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
+import { Emitter } from '../runtime/emitter.ts';
+import type { PathsReport, PathTimes } from '../runtime/rendezvous/index.ts';
+import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../runtime/session/index.ts';
 
 /** Number of a connection: from 1, never reused by a device. */
 export type ConnectionRef = number;

@@ -1,9 +1,10 @@
 /** The device SDK's main class. `setup.ts` holds the setters, `parts.ts` builds the parts, `runtime.ts` runs them. */
+
+import { nodeEnvironment } from '../platform/node/index.ts';
 import { callback, check, isInstance, orNull, text, textMap } from '../protocol/arguments.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import { nodeEnvironment } from '../transport/node/index.ts';
-import type { DatagramLoss } from '../transport/session/index.ts';
+import type { DatagramLoss } from '../runtime/session/index.ts';
 import { AccessControl } from './access-control.ts';
 import { DeviceAudit } from './audit/device.ts';
 import { AuditLog } from './audit/log.ts';

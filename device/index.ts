@@ -1,14 +1,15 @@
 /** `svc-connect/device`: the device SDK. */
+
+export type { Environment, Log } from '../platform/environment.ts';
+export { type NodeEnvironmentOptions, nodeEnvironment } from '../platform/node/index.ts';
 export { type CoapMethod, ContentFormat } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export { type ErrorCode, errorMeaning as errorGetMessage, LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
 export type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
-export type { Environment, Log } from '../transport/environment.ts';
-export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
-export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
-export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
-export type { DatagramLoss, SessionStream } from '../transport/session/index.ts';
+export type { KeepAliveReport } from '../runtime/keep-alive/index.ts';
+export type { PathReport, PathsReport, StationReport } from '../runtime/rendezvous/index.ts';
+export type { DatagramLoss, SessionStream } from '../runtime/session/index.ts';
 export * from './audit/index.ts';
 export type { AuthorizationListener, AuthorizationRequest, Grant } from './authorization.ts';
 export type { CoapResource } from './coap-observers.ts';

@@ -6,16 +6,17 @@
  * the token. The station binds the key that this channel's handshake proved. Store the key before you join: a join
  * whose answer was lost can be repeated with it until the invitation expires.
  */
+
+import { anEnvironment, type Environment } from '../platform/environment.ts';
+import { nodeEnvironment } from '../platform/node/index.ts';
 import { checkOptions, type Kind, signal, text } from '../protocol/arguments.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, decodeJoinAnswer, encodeJoinRequest, stationError } from '../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { checkCertificates } from '../protocol/identity/index.ts';
 import { areIds, checkIds, decodeJoinString, isId, type JoinString } from '../protocol/records/index.ts';
-import { anEnvironment, type Environment } from '../transport/environment.ts';
-import { Host } from '../transport/host/index.ts';
-import { nodeEnvironment } from '../transport/node/index.ts';
-import type { Session } from '../transport/session/index.ts';
-import { type ConfiguredStation, DEFAULT_SERVER_PORT, StationConnector } from '../transport/station/index.ts';
+import { Host } from '../runtime/host/index.ts';
+import type { Session } from '../runtime/session/index.ts';
+import { type ConfiguredStation, DEFAULT_SERVER_PORT, StationConnector } from '../runtime/station/index.ts';
 import { checkWebSocket, importPrivateKey, parseServerUrl } from './settings.ts';
 
 /** Options of a join. */

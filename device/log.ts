@@ -5,11 +5,12 @@
  * Until a level is set, the environment's log gets every message and filters by itself, and a callback gets `info` and
  * above. `debug` counts as trace.
  */
+
+import { type Clock, type Log, type LogLevel, logOf } from '../platform/environment.ts';
+import { stderrLog } from '../platform/node/index.ts';
 import { callback as callable, check, oneOf, orNull } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { type Clock, type Log, type LogLevel, logOf } from '../transport/environment.ts';
-import { LogTally } from '../transport/log-tally.ts';
-import { stderrLog } from '../transport/node/index.ts';
+import { LogTally } from '../runtime/log-tally.ts';
 
 /** Least severe level logged. */
 export type DeviceLogLevel = 'error' | 'warn' | 'info' | 'trace';

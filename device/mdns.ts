@@ -1,11 +1,11 @@
 /** Announces the device on the local network (PROTOCOL.md §11): one responder per link. */
 
+import type { Environment } from '../platform/environment.ts';
+import type { MdnsLink, MdnsNetwork } from '../platform/mdns.ts';
 import { check, text } from '../protocol/arguments.ts';
 import { checkSubtype, type MdnsConflict, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { MdnsLinks } from '../transport/discovery/index.ts';
-import type { Environment } from '../transport/environment.ts';
-import type { MdnsLink, MdnsNetwork } from '../transport/mdns.ts';
+import { MdnsLinks } from '../runtime/discovery/index.ts';
 
 /** Most subtypes of a device. */
 const MAX_SUBTYPES = 32;

@@ -1,7 +1,8 @@
 /** The constructor options of a device. */
+
+import { anEnvironment, type Environment } from '../platform/environment.ts';
 import { checkedBySetter, checkOptions, type Kind } from '../protocol/arguments.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
-import { anEnvironment, type Environment } from '../transport/environment.ts';
 import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 
 /** Each option can also be set later, by the setter of the same name. */

@@ -2,10 +2,11 @@
  * The parts of one device, built and wired together: log, events, authorization, connections, resources, streams,
  * tunnels, passwords and runtime.
  */
+
+import { type Environment, withLog } from '../platform/environment.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
-import { Emitter } from '../transport/emitter.ts';
-import { type Environment, withLog } from '../transport/environment.ts';
-import { type DatagramLoss, lossText } from '../transport/session/index.ts';
+import { Emitter } from '../runtime/emitter.ts';
+import { type DatagramLoss, lossText } from '../runtime/session/index.ts';
 import type { AccessControl } from './access-control.ts';
 import type { DeviceAudit } from './audit/device.ts';
 import { Authorization } from './authorization.ts';

@@ -1,9 +1,10 @@
 /** Options of direct paths: the clients with which the device searches for one, and the addresses that it offers. */
+
+import { parseSocketAddress } from '../platform/address.ts';
 import { checkOptions, flag, type Kind, oneOf, texts } from '../protocol/arguments.ts';
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { parseSocketAddress } from '../transport/address.ts';
-import { isPeerAddress } from '../transport/rendezvous/index.ts';
+import { isPeerAddress } from '../runtime/rendezvous/index.ts';
 
 /**
  * Clients with which a device searches for a direct path. `anyone`, the default: with every client, but only paired

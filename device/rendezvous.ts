@@ -1,6 +1,6 @@
 /**
  * Direct paths of a device: the clients with which it searches for one, the addresses that it offers, and why a
- * connection is not direct (PROTOCOL.md §6). `transport/rendezvous/` does the network part.
+ * connection is not direct (PROTOCOL.md §6). `runtime/rendezvous/` does the network part.
  */
 import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
@@ -14,8 +14,8 @@ import {
   notDirect,
   udpBlocked,
 } from '../protocol/rendezvous/index.ts';
-import type { Host, KeepAlive } from '../transport/host/index.ts';
-import { HostKeepAlive } from '../transport/keep-alive/index.ts';
+import type { Host, KeepAlive } from '../runtime/host/index.ts';
+import { HostKeepAlive } from '../runtime/keep-alive/index.ts';
 import {
   LocalEnd,
   type PathsReport,
@@ -28,10 +28,10 @@ import {
   type StationView,
   stationReport,
   stationView,
-} from '../transport/rendezvous/index.ts';
-import type { RoamingEvent } from '../transport/roaming/index.ts';
-import type { Session } from '../transport/session/index.ts';
-import { askAddress } from '../transport/station/index.ts';
+} from '../runtime/rendezvous/index.ts';
+import type { RoamingEvent } from '../runtime/roaming/index.ts';
+import type { Session } from '../runtime/session/index.ts';
+import { askAddress } from '../runtime/station/index.ts';
 import type { CoapResources } from './coap-resources.ts';
 import type { RendezvousSettings } from './rendezvous-options.ts';
 

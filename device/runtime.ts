@@ -7,16 +7,16 @@
  * `Device` is the public surface. Settings that may change only before start go through `setup`.
  */
 import type { CoreOptions } from '../bindings/index.ts';
+import type { Environment } from '../platform/environment.ts';
 import { check, flag } from '../protocol/arguments.ts';
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import type { KeptConnections } from '../protocol/endpoint/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { fingerprint } from '../protocol/identity/index.ts';
-import type { Environment } from '../transport/environment.ts';
-import { defaultLimits, defaultParameters } from '../transport/host/defaults.ts';
-import { Host } from '../transport/host/index.ts';
-import { Roaming, type RoamingEvent } from '../transport/roaming/index.ts';
-import type { Session, SessionRequest } from '../transport/session/index.ts';
+import { defaultLimits, defaultParameters } from '../runtime/host/defaults.ts';
+import { Host } from '../runtime/host/index.ts';
+import { Roaming, type RoamingEvent } from '../runtime/roaming/index.ts';
+import type { Session, SessionRequest } from '../runtime/session/index.ts';
 import { Attacher } from './attacher.ts';
 import type { CoapResources } from './coap-resources.ts';
 import type { Connections, ReportPaths } from './connections.ts';

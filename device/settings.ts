@@ -2,6 +2,8 @@
  * Settings of a device before start: identity, names, base station, ports. Each check validates one value;
  * `DeviceSetup` decides when it may be set.
  */
+
+import type { Environment } from '../platform/environment.ts';
 import { text as anyText, check, flag, oneOf, whole } from '../protocol/arguments.ts';
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
@@ -9,13 +11,12 @@ import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
 import { defaultProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
-import type { Environment } from '../transport/environment.ts';
 import {
   type ConfiguredStation,
   DEFAULT_SERVER_PORT,
   parseWebSocketUrl,
   parseServerUrl as stationAddress,
-} from '../transport/station/index.ts';
+} from '../runtime/station/index.ts';
 import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
 /** Default ports; `setLocalPort` and `setP2pPort` change them. */

@@ -4,7 +4,7 @@
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { SessionRequest } from '../transport/session/index.ts';
+import type { SessionRequest } from '../runtime/session/index.ts';
 
 /** Sends a request over the channel to the base station. @throws LocalError NOT_ATTACHED */
 export type StationRequest = (request: SessionRequest) => Promise<CoapResponse>;

@@ -1,10 +1,11 @@
 /**
  * Stream listeners: which handler serves which port of the device. A stream to a port without a listener is refused.
  */
+
+import type { Log } from '../platform/environment.ts';
 import { callback, check, whole } from '../protocol/arguments.ts';
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
-import type { Log } from '../transport/environment.ts';
-import type { IncomingStream, SessionStream } from '../transport/session/index.ts';
+import type { IncomingStream, SessionStream } from '../runtime/session/index.ts';
 import type { DeviceConnection } from './connections.ts';
 
 /** The first ephemeral port: the device assigns ports from here on. */

@@ -7,6 +7,8 @@
  * - A refused upload is retried after the base station's Max-Age and a back-off. It never ends the channel: clients
  *   whose tokens the base station has stay connected.
  */
+
+import type { Environment } from '../platform/environment.ts';
 import {
   type Attached,
   CONTENT_FORMAT_CBOR,
@@ -17,9 +19,8 @@ import {
   stationError,
 } from '../protocol/control/index.ts';
 import { asSvcError, type SvcError } from '../protocol/errors/index.ts';
-import type { Environment } from '../transport/environment.ts';
-import type { Session } from '../transport/session/index.ts';
-import { Backoff } from '../transport/station/index.ts';
+import type { Session } from '../runtime/session/index.ts';
+import { Backoff } from '../runtime/station/index.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 
 /** Tokens that a base station accepts if it names no limit. */

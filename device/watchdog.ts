@@ -2,7 +2,7 @@
  * Calls back once when a device is not attached and its attach state has not changed for 10 minutes; any change
  * restarts the time.
  */
-import type { Cancel, Clock } from '../transport/environment.ts';
+import type { Cancel, Clock } from '../platform/environment.ts';
 
 const LIMIT = 10 * 60_000;
 

@@ -1,5 +1,5 @@
 /**
- * Cryptography and randomness that protocol/ needs from its platform: native in Node (transport/node/crypto.ts), noble
+ * Cryptography and randomness that protocol/ needs from its platform: native in Node (platform/node/crypto.ts), noble
  * in browsers. The AEAD is not here: it is the core's (bindings `Aead`).
  */
 

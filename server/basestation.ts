@@ -7,6 +7,7 @@
  * session ends, its device is no longer attached, its routes end, and its pending requests are dropped.
  */
 import { setMaxListeners } from 'node:events';
+import type { Environment, Log } from '../platform/environment.ts';
 import {
   callback,
   checkOptions,
@@ -22,11 +23,10 @@ import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
 import { formatHostPort } from '../protocol/records/host-port.ts';
-import type { Environment, Log } from '../transport/environment.ts';
-import { defaultParameters } from '../transport/host/defaults.ts';
-import { Host } from '../transport/host/index.ts';
-import { LogTally } from '../transport/log-tally.ts';
-import type { Session } from '../transport/session/index.ts';
+import { defaultParameters } from '../runtime/host/defaults.ts';
+import { Host } from '../runtime/host/index.ts';
+import { LogTally } from '../runtime/log-tally.ts';
+import type { Session } from '../runtime/session/index.ts';
 import { KeySets, type KeySetsOptions } from './jwt/key-sets.ts';
 import { TokenVerifier, type TokenVerifierOptions } from './jwt/verifier.ts';
 import { nodeGet } from './outbound/http.ts';

@@ -9,6 +9,8 @@
 import type { Server } from 'node:https';
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { aLog, type Log } from '../platform/environment.ts';
+import { nodeEnvironment } from '../platform/node/index.ts';
 import {
   callback,
   checkOptions,
@@ -23,9 +25,7 @@ import {
 } from '../protocol/arguments.ts';
 import type { StunServer } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { aLog, type Log } from '../transport/environment.ts';
-import { nodeEnvironment } from '../transport/node/index.ts';
-import { parseServerUrl } from '../transport/station/index.ts';
+import { parseServerUrl } from '../runtime/station/index.ts';
 import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
 import { ClientAddresses, type ProxyHeader, proxyHeaders } from './client-address.ts';

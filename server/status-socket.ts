@@ -9,8 +9,8 @@
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import type { Log } from '../platform/environment.ts';
 import { orElse } from '../protocol/or-else.ts';
-import type { Log } from '../transport/environment.ts';
 
 /** An attached device. */
 export interface AttachedDevice {

@@ -1,5 +1,5 @@
 /** The kinds of NAT in the matrix of direct paths, and a host behind each. */
-import type { NatBox, NatOptions, SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import type { NatBox, NatOptions, SimulatedHost, Simulation } from '../../testing/index.ts';
 
 /** Names of the matrix's rows and columns. */
 export const natKinds = ['open', 'full-cone', 'address', 'port', 'sequential', 'random', 'double', 'v6-firewall', 'blocked'] as const;

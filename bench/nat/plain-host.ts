@@ -3,11 +3,12 @@
  * it. A challenge of full size and its answer replace a connection's packets. They show that a path carries full
  * packets both ways.
  */
+
+import type { BoundSocket } from '../../platform/environment.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { Interceptor } from '../../transport/driver.ts';
-import type { BoundSocket } from '../../transport/environment.ts';
-import type { RendezvousHost } from '../../transport/rendezvous/index.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { Interceptor } from '../../runtime/driver.ts';
+import type { RendezvousHost } from '../../runtime/rendezvous/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 
 /** First bytes that no STUN message has (RFC 7983). */
 const CHALLENGE = 0x80;

@@ -6,10 +6,9 @@
  * The round trip between any two hosts is 50 ms, with up to 2 ms of jitter.
  */
 
+import { nativeCrypto } from '../../platform/node/crypto.ts';
 import type { Path } from '../../protocol/path.ts';
 import { clientLimits, deviceLimits, HostBudget, type NotDirectCode } from '../../protocol/rendezvous/index.ts';
-import { Stun } from '../../server/station/stun.ts';
-import { nativeCrypto } from '../../transport/node/crypto.ts';
 import {
   DirectSearch,
   LocalEnd,
@@ -19,8 +18,9 @@ import {
   type SearchKind,
   type ServingSession,
   type StationView,
-} from '../../transport/rendezvous/index.ts';
-import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+} from '../../runtime/rendezvous/index.ts';
+import { Stun } from '../../server/station/stun.ts';
+import { type SimulatedHost, Simulation } from '../../testing/index.ts';
 import { type Home, type HomeOptions, homeOf, type NatKind } from './kinds.ts';
 import { PlainHost } from './plain-host.ts';
 import { Signalling } from './signalling.ts';

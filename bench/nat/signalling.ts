@@ -2,13 +2,14 @@
  * The two ends of a relayed connection as the rendezvous sees them, without a core. Requests, replies and notifications
  * arrive unchanged and in order, after a delay. A challenge over the plain socket tests a path.
  */
+
+import type { Clock, Log } from '../../platform/environment.ts';
 import type { CoapReply, CoapResponse, RoutedRequest } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { Emitter } from '../../transport/emitter.ts';
-import type { Clock, Log } from '../../transport/environment.ts';
-import type { MigratingSession, RendezvousResponder, ServingSession } from '../../transport/rendezvous/index.ts';
-import type { Observation, SessionEvents, SessionRequest } from '../../transport/session/index.ts';
+import { Emitter } from '../../runtime/emitter.ts';
+import type { MigratingSession, RendezvousResponder, ServingSession } from '../../runtime/rendezvous/index.ts';
+import type { Observation, SessionEvents, SessionRequest } from '../../runtime/session/index.ts';
 import type { PlainHost } from './plain-host.ts';
 
 /** ms after which a challenge is repeated; after the last, the path has failed. */

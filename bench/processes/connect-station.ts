@@ -9,7 +9,7 @@ interface Start {
 }
 
 const { openStore, startBasestation } = await load<typeof import('../../server/index.ts')>('server/index.js');
-const { silentLog } = await load<typeof import('../../transport/environment.ts')>('transport/environment.js');
+const { silentLog } = await load<typeof import('../../platform/environment.ts')>('platform/environment.js');
 const settings = { connectsPerDevice: 1e4, connectsPerAddress: 1e4, attachesPerAddress: 1e4, uploadsPerDevice: 1e4 };
 
 serve({

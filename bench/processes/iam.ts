@@ -15,7 +15,7 @@ import {
   stateDocument,
   Users,
 } from '../../device/iam/index.ts';
-import { readJson } from '../../transport/node/files.ts';
+import { readJson } from '../../platform/node/files.ts';
 import { serve } from './child.ts';
 
 const DECISIONS = 200_000;

@@ -2,10 +2,11 @@
  * Bench process: one end of many idle connections of the transport, without a product. One process listens, another
  * connects. Each connection has carried a request and its answer.
  */
+
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { Router } from '../../protocol/coap/index.ts';
-import { Host } from '../../transport/host/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { serve } from './child.ts';
 
 interface Address {

@@ -3,10 +3,10 @@
  * the core; the mean of many connections. It runs in a separate process, like `rendezvous-memory.ts`.
  */
 import { strict as assert } from 'node:assert';
-import { Host } from '../../transport/host/index.ts';
-import { nativeCrypto } from '../../transport/node/crypto.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { Simulation } from '../../transport/sim/index.ts';
+import { nativeCrypto } from '../../platform/node/crypto.ts';
+import { Host } from '../../runtime/host/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { Simulation } from '../../testing/index.ts';
 import { serve } from './child.ts';
 
 /** Connections that migrate before the others, so that shared state exists; and all connections. */

@@ -6,10 +6,11 @@
  * kind of the pipe, `stream` (default), or `coap` for echoes only, where each piece sent is a POST and its answer is
  * the echo.
  */
+
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { Router } from '../../protocol/coap/index.ts';
-import { Host } from '../../transport/host/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import type { Session, SessionStream } from '../../transport/session/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import type { Session, SessionStream } from '../../runtime/session/index.ts';
 import { type Pipe, type Received, subject } from './subject.ts';
 
 interface Address {

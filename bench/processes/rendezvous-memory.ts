@@ -5,11 +5,11 @@
  */
 import { strict as assert } from 'node:assert';
 import { setFlagsFromString } from 'node:v8';
+import { silentLog } from '../../platform/environment.ts';
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { ConnectionPath, encodeRendezvousOffer } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { clientLimits, HostBudget } from '../../protocol/rendezvous/index.ts';
-import { silentLog } from '../../transport/environment.ts';
 import {
   DirectSearch,
   LocalEnd,
@@ -18,8 +18,8 @@ import {
   Searches,
   type SearchKind,
   type ServingSession,
-} from '../../transport/rendezvous/index.ts';
-import { Simulation } from '../../transport/sim/index.ts';
+} from '../../runtime/rendezvous/index.ts';
+import { Simulation } from '../../testing/index.ts';
 import { PlainHost } from '../nat/plain-host.ts';
 import { DeviceEnd } from '../nat/signalling.ts';
 import { serve } from './child.ts';

@@ -3,10 +3,10 @@
  * memory.
  */
 import { createSocket, type Socket } from 'node:dgram';
-import { Host } from '../../transport/host/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import { FurtherSockets } from '../../transport/rendezvous/further-sockets.ts';
-import { type RendezvousHost, rendezvousHost } from '../../transport/rendezvous/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import { FurtherSockets } from '../../runtime/rendezvous/further-sockets.ts';
+import { type RendezvousHost, rendezvousHost } from '../../runtime/rendezvous/index.ts';
 import { serve } from './child.ts';
 
 const environment = nodeEnvironment();

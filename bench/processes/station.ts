@@ -1,6 +1,7 @@
 /** Bench process: a base station that knows one device. */
+
+import { silentLog } from '../../platform/environment.ts';
 import { openStore, type StationSettings, startBasestation } from '../../server/index.ts';
-import { silentLog } from '../../transport/environment.ts';
 import { serve } from './child.ts';
 
 interface Start {

@@ -3,12 +3,12 @@
  * keys, and also creates the tokens before the measurement. It serves its document over TLS.
  */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { Basestation, hashSecret, openStationData } from '../../server/index.ts';
 import { readKeySet } from '../../server/jwt/keys.ts';
 import { tokenHeader, verifyToken } from '../../server/jwt/token.ts';
 import { listen } from '../../server/rest/listen.ts';
 import { restApp } from '../../server/rest/server.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
 import { selfSigned } from './certificate.ts';
 import { serve } from './child.ts';
 

@@ -3,9 +3,9 @@
  * connection.
  */
 import { WebSocket } from 'ws';
-import { Host } from '../../transport/host/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import { WEBSOCKET_PATH, WebSocketSocket } from '../../transport/websocket/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import { WEBSOCKET_PATH, WebSocketSocket } from '../../runtime/websocket/index.ts';
 import { serve } from './child.ts';
 
 interface Address {

@@ -5,16 +5,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { silentLog } from '../../platform/environment.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ClientAddresses } from '../../server/client-address.ts';
 import { Relay } from '../../server/station/relay.ts';
 import { defaultSettings } from '../../server/station/settings.ts';
 import { WebSockets } from '../../server/station/web-sockets.ts';
 import { acceptUpgrades } from '../../server/websocket/index.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { Host } from '../../transport/host/index.ts';
-import { LogTally } from '../../transport/log-tally.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import type { Session } from '../../transport/session/index.ts';
 import { serve } from './child.ts';
 
 const CONNECTIONS = 10_000;

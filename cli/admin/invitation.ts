@@ -1,9 +1,9 @@
 /** An invitation as shown to an operator: its join string, and the command to run on the board. */
 import { userInfo } from 'node:os';
+import { nodeEnvironment, stderrLog } from '../../platform/node/index.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import { encodeJoinString } from '../../protocol/records/index.ts';
 import { type Administration, inviteDevice, type LastStart, type NewInvitationRequest } from '../../server/administration/index.ts';
-import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { joinAddress } from './join-address.ts';
 
 /** The command for the board. It asks for the string, which must not be in the arguments of a process. */

@@ -1,9 +1,10 @@
 /** The address at which a board reaches a base station, for join strings. */
+
+import type { Network } from '../../platform/environment.ts';
+import { reachableAddresses } from '../../platform/node/index.ts';
 import { formatHostPort, isHostPort } from '../../protocol/records/index.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../runtime/station/index.ts';
 import type { LastStart } from '../../server/administration/index.ts';
-import type { Network } from '../../transport/environment.ts';
-import { reachableAddresses } from '../../transport/node/index.ts';
-import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { isWildcard } from '../frame/loopback.ts';
 

@@ -3,6 +3,7 @@
  * key is stored sealed.
  */
 import { Command } from 'commander';
+import { readJson } from '../../platform/node/index.ts';
 import {
   addPushCredential,
   checkProviderUrl,
@@ -11,7 +12,6 @@ import {
   pushCredentials,
   removePushCredential,
 } from '../../server/administration/index.ts';
-import { readJson } from '../../transport/node/index.ts';
 import { id } from '../frame/arguments.ts';
 import { readStandardInput } from '../frame/ask.ts';
 import { CommandError } from '../frame/errors.ts';

@@ -1,7 +1,7 @@
 /** Common parts of all `svc admin` commands: their options, the store they open, and how lists are printed. */
 import { Command } from 'commander';
+import { nodeCrypto } from '../../platform/node/index.ts';
 import { type Administration, checkName, hasStore, openSealer, openStore } from '../../server/administration/index.ts';
-import { nodeCrypto } from '../../transport/node/index.ts';
 import { defaultDataDirectory } from '../frame/data-directory.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';

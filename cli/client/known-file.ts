@@ -4,8 +4,8 @@
  * written meanwhile.
  */
 import { join } from 'node:path';
+import { readJson } from '../../platform/node/index.ts';
 import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
-import { readJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
 /** A device in known.json, with the member names of the file. */

@@ -8,7 +8,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
-import { prepareDirectory, replaceJson, whileLocked } from '../../transport/node/index.ts';
+import { prepareDirectory, replaceJson, whileLocked } from '../../platform/node/index.ts';
 import { UsageError } from '../frame/errors.ts';
 import { privateKeyIn, readPrivateKey } from '../frame/private-key.ts';
 import {

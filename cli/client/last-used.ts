@@ -3,7 +3,7 @@
  * its loss does no harm. It never fails a command.
  */
 import { join } from 'node:path';
-import { prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
+import { prepareDirectory, readJson, replaceJson } from '../../platform/node/index.ts';
 
 const FILE = 'used.json';
 

@@ -10,8 +10,8 @@
  * device before that. A changed key ends the command.
  */
 import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
+import { nodeEnvironment, stderrLog } from '../../platform/node/index.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
-import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { warnOfInterfaces } from '../frame/interfaces.ts';

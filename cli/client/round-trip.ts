@@ -1,6 +1,6 @@
 /** Measures a device's response time: one small request and its answer, over the current path. */
 import { type Connection, LocalError } from '../../client/node.ts';
-import type { Clock } from '../../transport/environment.ts';
+import type { Clock } from '../../platform/environment.ts';
 
 /** A path reserved for the SDK that no device serves: it is answered 4.04 without authorization. */
 const NOWHERE = '/p2p/ping';

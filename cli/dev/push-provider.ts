@@ -3,7 +3,7 @@
  * one.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { replaceJson } from '../../transport/node/index.ts';
+import { replaceJson } from '../../platform/node/index.ts';
 import { integer, listenPort } from '../frame/arguments.ts';
 import { namingPorts } from '../frame/listening.ts';
 import { Output } from '../frame/output.ts';

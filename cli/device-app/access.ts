@@ -29,8 +29,8 @@ import {
   STATE_FILE,
   SvcError,
 } from '../../device/index.ts';
+import { readJson } from '../../platform/node/index.ts';
 import { type IamUser, type PairingMode, pairingModes } from '../../protocol/records/index.ts';
-import { readJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { CATEGORIES } from './notifications.ts';
 

@@ -1,9 +1,9 @@
 /** The output of `svc device`: its identity, how to pair with it, and its events. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT } from '../../device/settings.ts';
+import { ownAddress } from '../../platform/node/index.ts';
 import { encodePairingString, formatHostPort, type IamUser, type PairingMode, type PairingString } from '../../protocol/records/index.ts';
-import { ownAddress } from '../../transport/node/index.ts';
-import { lossText } from '../../transport/session/index.ts';
+import { lossText } from '../../runtime/session/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';

@@ -22,8 +22,8 @@
 import { JsonField } from '../../device/iam/json-fields.ts';
 import type { RendezvousOptions, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
 import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
+import { readJson } from '../../platform/node/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
-import { readJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { CATEGORIES, type Category } from './notifications.ts';
 

@@ -9,15 +9,13 @@
  *     audit-key.pem, audit/    the audit log of both (docs/audit.md)
  *     device.json              its services and settings, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
- *     device.lock.<id>         the process that holds the directory (transport/node/lock.ts)
+ *     device.lock.<id>         the process that holds the directory (platform/node/lock.ts)
  *     device.sock              takes invitations of the owner while the device runs (owner-socket.ts)
  *
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on disk, so that
  * no change is acknowledged to a client before.
  */
 import { join } from 'node:path';
-import { LocalError } from '../../protocol/errors/index.ts';
-import { areCertificates } from '../../protocol/identity/index.ts';
 import {
   type Lock,
   makeDirectory,
@@ -26,8 +24,10 @@ import {
   readJson,
   refuseForeignDirectory,
   replaceJson,
-} from '../../transport/node/index.ts';
-import { parseWebSocketUrl } from '../../transport/station/index.ts';
+} from '../../platform/node/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { areCertificates } from '../../protocol/identity/index.ts';
+import { parseWebSocketUrl } from '../../runtime/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { privateKeyIn } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';

@@ -8,9 +8,9 @@
  */
 import { statfs } from 'node:fs/promises';
 import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
+import type { Clock } from '../../platform/environment.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
-import type { Clock } from '../../transport/environment.ts';
-import { unlessAborted } from '../../transport/unless-aborted.ts';
+import { unlessAborted } from '../../runtime/unless-aborted.ts';
 import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../files/protocol.ts';
 import { ClientTurns } from './client-turns.ts';
 import { DiskRoom } from './disk-room.ts';

@@ -3,7 +3,7 @@
  * created: at the first start, and, as that may have failed or its output may be lost, at each start at a terminal
  * until a user is paired. Each new one voids the one before; one made by the owner with `svc device invite` stays.
  */
-import { takesNoWrites } from '../../transport/node/index.ts';
+import { takesNoWrites } from '../../platform/node/index.ts';
 import type { Output } from '../frame/output.ts';
 import { type Access, ADMIN, hasUsers, invite, isAdministered } from './access.ts';
 import type { OpenDevice } from './open.ts';

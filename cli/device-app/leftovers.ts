@@ -8,7 +8,7 @@
  */
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Cancel, Clock } from '../../transport/environment.ts';
+import type { Cancel, Clock } from '../../platform/environment.ts';
 
 /** Leftovers of all clients. */
 export const MAX_LEFTOVERS = 8;

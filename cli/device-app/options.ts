@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { KeepAliveProfile, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT, DEFAULT_P2P_PORT } from '../../device/settings.ts';
+import { type LogLevel, logLevels } from '../../platform/environment.ts';
 import { type PairingMode, pairingModes } from '../../protocol/records/index.ts';
-import { type LogLevel, logLevels } from '../../transport/environment.ts';
 import {
   collect,
   fingerprintOrNone,

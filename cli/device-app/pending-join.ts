@@ -5,10 +5,10 @@
  */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fileError, readJson, replaceJson, syncDirectory } from '../../platform/node/index.ts';
 import { areCertificates } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
-import { fileError, readJson, replaceJson, syncDirectory } from '../../transport/node/index.ts';
-import { parseServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
+import { parseServerUrl, parseWebSocketUrl } from '../../runtime/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { type GivenJoin, parseJoin } from './join-string.ts';
 

@@ -6,7 +6,7 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory } from '../../transport/node/index.ts';
+import { syncDirectory } from '../../platform/node/index.ts';
 import { digestOf, giveName, hashOf, isTaken, openPart } from '../files/content.ts';
 import { encodeLine, FileTransferError, isSize, type SendRequest } from '../files/protocol.ts';
 import type { DiskRoom } from './disk-room.ts';

@@ -2,7 +2,7 @@
 import { StationMismatch } from '../../client/connect/relay.ts';
 import type { ErrorCode, NotDirectCode, SvcError } from '../../client/node.ts';
 import { errorMeaning } from '../../protocol/errors/index.ts';
-import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../runtime/station/index.ts';
 import { hint } from '../frame/errors.ts';
 
 /** Values that the advice names. */

@@ -9,10 +9,10 @@ import type { Environment, NatReport, SocketAddress, StunAnswer } from '../../cl
 import { serverAddress } from '../../client/options.ts';
 import { ClientPath } from '../../protocol/control/index.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
-import { Host } from '../../transport/host/index.ts';
-import { Gatherer, rendezvousHost, StunDispatcher } from '../../transport/rendezvous/index.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { askAddress, type ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import { Gatherer, rendezvousHost, StunDispatcher } from '../../runtime/rendezvous/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { askAddress, type ConfiguredStation, StationConnector } from '../../runtime/station/index.ts';
 import type { TargetStation } from '../client/station.ts';
 
 const MAX_PORT = 0xffff;

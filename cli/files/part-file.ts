@@ -2,11 +2,11 @@
  * A partial file on this machine: `<target>.svc.part` next to its target. It stays after an interruption, so that the
  * next transfer resumes.
  *
- * `<target>.svc.part.lock.<id>` belongs to the process that writes it (`transport/node/lock.ts`).
+ * `<target>.svc.part.lock.<id>` belongs to the process that writes it (`platform/node/lock.ts`).
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, rm } from 'node:fs/promises';
-import { fileError, type Lock, ownLock } from '../../transport/node/index.ts';
+import { fileError, type Lock, ownLock } from '../../platform/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { digestOf, giveName, hashOf, openPart } from './content.ts';
 import { FileTransferError, type Prefix } from './protocol.ts';

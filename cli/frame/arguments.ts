@@ -4,11 +4,11 @@
  */
 import { isIP } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
+import { checkRootCertificates } from '../../platform/node/index.ts';
 import { isFingerprint, MAX_CERTIFICATES } from '../../protocol/identity/index.ts';
 import { keepAliveProfiles } from '../../protocol/keep-alive/index.ts';
 import { isId } from '../../protocol/records/index.ts';
-import { checkRootCertificates } from '../../transport/node/index.ts';
-import { parseServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
+import { parseServerUrl, parseWebSocketUrl } from '../../runtime/station/index.ts';
 import { systemProblem } from './errors.ts';
 import { readSmallFile } from './given-file.ts';
 

@@ -34,8 +34,8 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Script } from 'node:vm';
+import { readRegularFile } from '../../platform/node/own-file.ts';
 import { orElse } from '../../protocol/or-else.ts';
-import { readRegularFile } from '../../transport/node/own-file.ts';
 
 /** Files in the folder: enough for all commands of one version and one Node, and some more. Each has 0.2 to 2 MB. */
 const KEPT = 24;

@@ -1,7 +1,7 @@
 /** A file named by an option or argument. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { fileError } from '../../transport/node/index.ts';
+import { fileError } from '../../platform/node/index.ts';
 import { CommandError } from './errors.ts';
 
 /** Returns its content. @throws CommandError that names the file: the system does not if it is a directory */

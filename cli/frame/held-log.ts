@@ -1,5 +1,5 @@
 /** A log that holds messages back, so that a program's first output comes before the warnings of its start. */
-import { type Log, logOf } from '../../transport/environment.ts';
+import { type Log, logOf } from '../../platform/environment.ts';
 
 export interface HeldLog extends Log {
   /** Logs the held messages, in order; later ones are logged at once. */

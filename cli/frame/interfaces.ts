@@ -1,5 +1,5 @@
 /** Names of network interfaces, as a person types them. */
-import type { Environment } from '../../transport/environment.ts';
+import type { Environment } from '../../platform/environment.ts';
 import type { Output } from './output.ts';
 
 /** Warns of unknown interfaces, and lists the existing ones: a mistyped name would leave nothing out. */

@@ -1,6 +1,7 @@
 /** Texts of commands that listen: a port in use, with its option, and an address that others can use. */
+
+import { ownAddress } from '../../platform/node/index.ts';
 import { PortInUseError } from '../../protocol/errors/index.ts';
-import { ownAddress } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
 import { isWildcard } from './loopback.ts';
 

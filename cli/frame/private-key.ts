@@ -1,7 +1,7 @@
 /** The private key in a state directory: key.pem. A damaged one is named and never replaced silently. */
 import { join } from 'node:path';
+import { createFile, prepareDirectory, readFileIfPresent } from '../../platform/node/index.ts';
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
-import { createFile, prepareDirectory, readFileIfPresent } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
 
 /**

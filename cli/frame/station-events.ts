@@ -7,9 +7,10 @@
  *
  * Strangers cause refusals, so at most 20 are printed at once, then one every 3 seconds.
  */
+
+import { type Clock, type Log, logOf } from '../../platform/environment.ts';
 import { Rates } from '../../protocol/rates.ts';
-import { type Clock, type Log, logOf } from '../../transport/environment.ts';
-import { SUMMARY } from '../../transport/log-tally.ts';
+import { SUMMARY } from '../../runtime/log-tally.ts';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['device attached', 'attached'],

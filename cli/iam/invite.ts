@@ -8,8 +8,8 @@
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { IamUser } from '../../client/node.ts';
+import { isLoopback, parseAddress } from '../../platform/address.ts';
 import { encodePairingString, isHostPort, type PairingString } from '../../protocol/records/index.ts';
-import { isLoopback, parseAddress } from '../../transport/address.ts';
 import type { KnownDevice } from '../client/known.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { placeOfActive } from '../client/way.ts';

@@ -6,8 +6,8 @@
  * datagrams once a minute.
  */
 import type { Connection, ForwardedService, ForwardingEvent, SvcError } from '../../client/node.ts';
-import type { Clock } from '../../transport/environment.ts';
-import { lossText } from '../../transport/session/index.ts';
+import type { Clock } from '../../platform/environment.ts';
+import { lossText } from '../../runtime/session/index.ts';
 import { followWay, wayOf } from '../client/way.ts';
 import { describe } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';

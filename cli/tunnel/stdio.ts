@@ -7,7 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { type Connection, type ForwardedService, SvcError } from '../../client/node.ts';
-import { acknowledged, type ByteStream, nextChunk } from '../../transport/node/index.ts';
+import { acknowledged, type ByteStream, nextChunk } from '../../platform/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { missingService } from './offered.ts';
 

@@ -5,12 +5,13 @@
  * Candidates may be added before and after `connect`. The channel fails once `end` has been called and every candidate
  * has failed; the error is NOT_FOUND when nothing answered.
  */
+
+import type { Network } from '../../platform/environment.ts';
 import { check, nonEmptyText, whole } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Network } from '../../transport/environment.ts';
-import type { ConnectTarget, Host } from '../../transport/host/index.ts';
-import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../../transport/race.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
+import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../../runtime/race.ts';
+import type { Session } from '../../runtime/session/index.ts';
 
 export interface Candidate {
   /** A name or numeric address. */

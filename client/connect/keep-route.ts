@@ -8,13 +8,14 @@
  * for a device that is not attached. A permanent error ends a connection at rest, and leaves a direct one without a
  * route. The connection limits how long a rest may last.
  */
+
+import type { Clock } from '../../platform/environment.ts';
 import { asSvcError, CloseCode, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { Clock } from '../../transport/environment.ts';
-import type { Host } from '../../transport/host/index.ts';
-import { pause } from '../../transport/pause.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { Backoff, type StationConnector } from '../../transport/station/index.ts';
+import type { Host } from '../../runtime/host/index.ts';
+import { pause } from '../../runtime/pause.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { Backoff, type StationConnector } from '../../runtime/station/index.ts';
 import type { EffectiveOptions } from '../options.ts';
 import { askBareRoute } from './relay.ts';
 

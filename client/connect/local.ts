@@ -9,13 +9,14 @@
  *
  * The channel fails when the search is over and every address has failed; the error is NOT_FOUND when nothing answered.
  */
+
+import { isNear, parseAddress, parsePrefix } from '../../platform/address.ts';
+import { type AddressKind, addressKind } from '../../platform/special-addresses.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import { isNear, parseAddress, parsePrefix } from '../../transport/address.ts';
-import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../transport/discovery/index.ts';
-import type { ConnectTarget, Host } from '../../transport/host/index.ts';
-import { type Failure, mostTelling } from '../../transport/race.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { type AddressKind, addressKind } from '../../transport/special-addresses.ts';
+import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../runtime/discovery/index.ts';
+import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
+import { type Failure, mostTelling } from '../../runtime/race.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { FIRST_TIMEOUT, raceOf } from './direct.ts';
 
 /**

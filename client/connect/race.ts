@@ -8,6 +8,8 @@
  * the device on the local network, must not be able to block the device. Nor may it hide why: what answers on the local
  * network decides the error only where the base station has not answered.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import {
   asSvcError,
@@ -18,12 +20,11 @@ import {
   NoChannelsError,
   type SvcError,
 } from '../../protocol/errors/index.ts';
-import type { MdnsBrowser } from '../../transport/discovery/index.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { ConnectTarget, Host } from '../../transport/host/index.ts';
-import { abortable, mostTelling, Race } from '../../transport/race.ts';
-import type { Session } from '../../transport/session/index.ts';
-import type { ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
+import type { MdnsBrowser } from '../../runtime/discovery/index.ts';
+import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
+import { abortable, mostTelling, Race } from '../../runtime/race.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import type { ConfiguredStation, StationConnector } from '../../runtime/station/index.ts';
 import type { EffectiveOptions } from '../options.ts';
 import { connectDirect, type DirectCandidates } from './direct.ts';
 import { connectLocal, type LocalSearch } from './local.ts';

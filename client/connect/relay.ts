@@ -6,6 +6,8 @@
  * redirects followed); send `POST /client/connect`; finish the handshake with the answer. The base station's refusals
  * become the channel's errors. With IgnoreDeviceNotAttached it waits for a device that is not attached (`waiting.ts`).
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import {
   ClientPath,
   CONTENT_FORMAT_CBOR,
@@ -16,11 +18,10 @@ import {
 } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { ConnectTarget, Host } from '../../transport/host/index.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { type ConfiguredStation, Redirect, releaseRoute, type StationConnector } from '../../transport/station/index.ts';
-import { unlessAborted } from '../../transport/unless-aborted.ts';
+import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { type ConfiguredStation, Redirect, releaseRoute, type StationConnector } from '../../runtime/station/index.ts';
+import { unlessAborted } from '../../runtime/unless-aborted.ts';
 import { currentJwt, type EffectiveOptions, serverAddress } from '../options.ts';
 import { answerAfterWait, answerOf, whileNotAttached } from './waiting.ts';
 

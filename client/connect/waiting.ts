@@ -10,14 +10,15 @@
  *
  * The caller limits the total time (ConnectTimeout).
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { type ConnectAnswer, decodeConnectAnswer, stationError } from '../../protocol/control/index.ts';
 import { asSvcError, type ErrorCode, LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { Deferred } from '../../transport/deferred.ts';
-import type { Environment } from '../../transport/environment.ts';
-import { pause } from '../../transport/pause.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { Backoff } from '../../transport/station/index.ts';
+import { Deferred } from '../../runtime/deferred.ts';
+import { pause } from '../../runtime/pause.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { Backoff } from '../../runtime/station/index.ts';
 
 /** Errors that interrupt a wait without ending it. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>([

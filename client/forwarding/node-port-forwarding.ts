@@ -11,11 +11,12 @@
  * A TCP connection does not survive the connection that carries it; new ones wait for the next (`node-tcp-port.ts`).
  * Datagrams are dropped meanwhile. The gateway does the same for CoAP endpoints.
  */
+
+import { anEnvironment, type Environment } from '../../platform/environment.ts';
 import { callback, checkOptions, flag, type Kind, nonEmptyText, oneOf, whole, withMethods } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
 import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
-import { anEnvironment, type Environment } from '../../transport/environment.ts';
-import { type DatagramLoss, DatagramLossReport, type Session } from '../../transport/session/index.ts';
+import { type DatagramLoss, DatagramLossReport, type Session } from '../../runtime/session/index.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
 import { type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from '../tunnels/ask-service.ts';

@@ -6,10 +6,10 @@
  * or may not have arrived.
  */
 import type { Socket } from 'node:net';
+import type { Cancel, Clock } from '../../platform/environment.ts';
+import { pump, resetSocket } from '../../platform/node/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock } from '../../transport/environment.ts';
-import { pump, resetSocket } from '../../transport/node/index.ts';
-import type { Session, SessionStream } from '../../transport/session/index.ts';
+import type { Session, SessionStream } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 import { listenTcp } from '../tunnels/node-listener.ts';
 

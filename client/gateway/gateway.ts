@@ -9,12 +9,13 @@
  * to wait; those under way when it is lost are answered 5.04. Bounded: requests under way, observations, bodies and the
  * memory of messages.
  */
+
+import { anEnvironment, type BoundSocket, type Cancel, type Environment } from '../../platform/environment.ts';
 import { callback, checkOptions, flag, type Kind, nonEmptyText, whole, withMethods } from '../../protocol/arguments.ts';
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { asSvcError, LocalError, type SvcError } from '../../protocol/errors/index.ts';
-import { Alarm } from '../../transport/alarm.ts';
-import { anEnvironment, type BoundSocket, type Cancel, type Environment } from '../../transport/environment.ts';
+import { Alarm } from '../../runtime/alarm.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
 import { Observations, type Observer } from './observations.ts';

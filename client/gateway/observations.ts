@@ -18,7 +18,7 @@ import type {
   WholeRequest,
 } from '../../protocol/coap-udp/index.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Observation } from '../../transport/session/index.ts';
+import type { Observation } from '../../runtime/session/index.ts';
 import type { Connection } from '../connection.ts';
 import { errorReply, responseReply } from './replies.ts';
 import type { DeviceRequest } from './request.ts';

@@ -6,7 +6,7 @@ import { isText, type Kind } from '../../protocol/arguments.ts';
 import { diagnosticText, formatStatus, Status } from '../../protocol/coap/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { decodeTunnelService, type TunnelServiceRecord } from '../../protocol/records/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { whileConnected } from '../while-connected.ts';
 
 export type TunnelKind = 'tcp' | 'udp';

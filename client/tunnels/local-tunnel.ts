@@ -5,7 +5,7 @@
  */
 import { check, whole } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 import { askService, SERVICE_ID, type TunnelKind } from './ask-service.ts';
 

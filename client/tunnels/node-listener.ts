@@ -1,9 +1,9 @@
 /** The TCP side of a tunnel on a client in Node: a server whose connections are carried over streams. */
 import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
+import { pump, resetSocket } from '../../platform/node/index.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
-import { pump, resetSocket } from '../../transport/node/index.ts';
-import type { SessionStream } from '../../transport/session/index.ts';
+import type { SessionStream } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 
 /** See ListenTunnel. */

@@ -2,7 +2,7 @@
  * A TCP tunnel: a port on 127.0.0.1 that leads to a TCP service of the device, in the specification's form. It opens a
  * stream to the service's port for every TCP connection, and the device authorizes each again.
  */
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import type { ListenTunnel, TunnelListener } from '../platform.ts';
 import { LocalTunnel } from './local-tunnel.ts';
 

@@ -4,9 +4,10 @@
  * Datagrams are sent with the opening of the stream, without waiting for the device. A few are queued, but only while
  * the peer grants no stream.
  */
+
+import type { Cancel, Clock } from '../../platform/environment.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock } from '../../transport/environment.ts';
-import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../transport/session/index.ts';
+import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../runtime/session/index.ts';
 
 /** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
 const MOST_WAITING = 16;

@@ -9,10 +9,10 @@
  *   program cannot cause a request to the device for each datagram.
  */
 
+import type { BoundSocket, Environment } from '../../platform/environment.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { BoundSocket, Environment } from '../../transport/environment.ts';
-import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
+import { type DatagramCounts, noDatagrams, type Session } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 import { LocalFlow, type Target } from './udp-flow.ts';
 

@@ -4,9 +4,10 @@
  *
  * The specification has no UDP tunnels; the API is that of `TcpTunnel`, plus statistics.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import { checkOptions, whole } from '../../protocol/arguments.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { LocalTunnel } from './local-tunnel.ts';
 import { UdpTunnelListener, type UdpTunnelOptions, type UdpTunnelStats } from './udp-listener.ts';
 

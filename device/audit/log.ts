@@ -6,9 +6,10 @@
  * written within a second. When a write fails, all queued entries are lost, their callers get the error, and the next
  * write begins with an entry that says how many were lost.
  */
+
+import { aLog, type Cancel, type Clock, type Log, silentLog } from '../../platform/environment.ts';
 import { check, checkOptions, type Kind, nonEmptyText, object, text, whole, withMethods } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { aLog, type Cancel, type Clock, type Log, silentLog } from '../../transport/environment.ts';
 import { type AuditDetails, type AuditDraft, type AuditHead, checkEntry } from './entry.ts';
 import { type AuditIdentity, JOURNAL_EVENTS, Journal } from './journal.ts';
 import { type CallerClass, RefusalLimiter } from './limiter.ts';

@@ -7,9 +7,9 @@
  */
 import { type FileHandle, open, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { createFile, fileError, makeDirectory, prepareDirectory, readFileIfPresent, syncDirectory } from '../../platform/node/files.ts';
 import { check, checkOptions, type Kind, nonEmptyText, options as optionsOf, text, texts, whole } from '../../protocol/arguments.ts';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
-import { createFile, fileError, makeDirectory, prepareDirectory, readFileIfPresent, syncDirectory } from '../../transport/node/files.ts';
 import { type AuditFile, entriesOf } from './chain.ts';
 import type { AuditEntry, AuditSigner } from './entry.ts';
 import { auditHash, auditSigner, auditVerifier, createAuditKey } from './signing.ts';

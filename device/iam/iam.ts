@@ -8,11 +8,12 @@
  * Decisions use the published state and need no promise. The parts are in other files of this folder: policies and
  * their evaluation, rules and limits, users, draft, pairing.
  */
+
+import { aLog, type Log, silentLog } from '../../platform/environment.ts';
 import { callback, check, checkOptions, type Kind, object, plainObject, texts } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
-import { Emitter } from '../../transport/emitter.ts';
-import { aLog, type Log, silentLog } from '../../transport/environment.ts';
+import { Emitter } from '../../runtime/emitter.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';

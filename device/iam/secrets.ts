@@ -7,11 +7,11 @@
  * cannot recover the password; one who also has the device's key can.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { nodeCrypto } from '../../platform/node/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
 import { makeVerifier } from '../../protocol/password/kdf.ts';
-import { nodeCrypto } from '../../transport/node/index.ts';
 import { createToken } from '../tokens.ts';
 import type { IamSecrets } from './state.ts';
 

@@ -4,10 +4,10 @@
  * application's first configuration and state.
  */
 import { join } from 'node:path';
+import { aLog } from '../../platform/environment.ts';
+import { prepareDirectory, readJson, replaceJson } from '../../platform/node/files.ts';
 import { callback, check, checkOptions, type Kind, nonEmptyText, object, plainObject, texts } from '../../protocol/arguments.ts';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
-import { aLog } from '../../transport/environment.ts';
-import { prepareDirectory, readJson, replaceJson } from '../../transport/node/files.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { configurationDocument, readConfiguration } from './configuration.ts';
 import { defaultConfiguration } from './defaults.ts';

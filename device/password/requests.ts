@@ -2,9 +2,10 @@
  * Adapts the application's listener to a source of passwords: it is called at each login and answers with the password
  * itself.
  */
+
+import type { Clock, Log } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { type PasswordSecret, passwordBytes } from '../../protocol/password/kdf.ts';
-import type { Clock, Log } from '../../transport/environment.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { PasswordSource } from './source.ts';
 

@@ -11,6 +11,8 @@
  * A name without a password takes the same steps with a random password, and a Kdf and salt that stay the same: its
  * answers look like those of any other name. No password, share or tag is ever logged.
  */
+
+import type { Clock, Log } from '../../platform/environment.ts';
 import { callback, check, withMethods } from '../../protocol/arguments.ts';
 import { Status } from '../../protocol/coap/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
@@ -20,7 +22,6 @@ import { type Kdf, type PasswordSecret, SALT_LENGTH, VALUE_LENGTH } from '../../
 import { loadExchange } from '../../protocol/password/load.ts';
 import * as messages from '../../protocol/password/messages.ts';
 import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
-import type { Clock, Log } from '../../transport/environment.ts';
 import type { CoapResources, DeviceCoapRequest, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { KeptDocument } from '../kept-document.ts';

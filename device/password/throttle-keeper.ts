@@ -7,7 +7,7 @@
  * it counts, so that a clock that jumps ahead forgives one failure. With a clock that was set back none counts, and the
  * state is saved again: from then on its time counts.
  */
-import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Cancel, Clock, Log } from '../../platform/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { LONGEST_WAIT, type PasswordThrottle } from './throttle.ts';
 import { readThrottleDocument, throttleDocument } from './throttle-document.ts';

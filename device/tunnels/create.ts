@@ -2,8 +2,8 @@
  * Creates the tunnels of one device. TCP and UDP share one limit of connections, and resolve names with the device's
  * network.
  */
-import type { Environment } from '../../transport/environment.ts';
-import type { DatagramLoss } from '../../transport/session/index.ts';
+import type { Environment } from '../../platform/environment.ts';
+import type { DatagramLoss } from '../../runtime/session/index.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
 import { connectTcp } from './tcp.ts';
 import { type TcpTunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';

@@ -6,9 +6,10 @@
  * link-local, metadata, unspecified, multicast or broadcast addresses. An operator who means a link-local or metadata
  * address writes it as a number; no server has one of the others. Loopback is allowed: services of the device itself.
  */
+
+import { canonicalAddress, parseAddress } from '../../platform/address.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../platform/special-addresses.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { canonicalAddress, parseAddress } from '../../transport/address.ts';
-import { type AddressKind, addressKind, embeddedAddress } from '../../transport/special-addresses.ts';
 
 /** Addresses that no server has. */
 const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadcast'];

@@ -2,9 +2,9 @@
  * The TCP side of a tunnel on a device: connects to the service, then carries bytes between it and the client's stream.
  */
 import { connect, type Socket } from 'node:net';
+import { pump } from '../../platform/node/index.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
-import { pump } from '../../transport/node/index.ts';
-import type { SessionStream } from '../../transport/session/index.ts';
+import type { SessionStream } from '../../runtime/session/index.ts';
 import { StreamRefusal } from '../streams.ts';
 import type { PinnedAddresses } from './pinned-address.ts';
 import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';

@@ -11,7 +11,7 @@ import { check, checkOptions, type Kind, nonEmptyText, text, textMap, whole } fr
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../../protocol/records/index.ts';
-import type { SessionStream } from '../../transport/session/index.ts';
+import type { SessionStream } from '../../runtime/session/index.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';

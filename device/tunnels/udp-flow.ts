@@ -6,9 +6,10 @@
  * client does not end it, too); and when the network reports that the service is unreachable (the stream is reset). A
  * service of which nothing has come is tried at its next address first, with the latest datagram again.
  */
+
+import type { Cancel, Clock, ConnectedSocket, Environment } from '../../platform/environment.ts';
 import { StreamCode, SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, ConnectedSocket, Environment } from '../../transport/environment.ts';
-import type { DatagramCounts, DatagramFlow, SessionStream } from '../../transport/session/index.ts';
+import type { DatagramCounts, DatagramFlow, SessionStream } from '../../runtime/session/index.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { PinnedAddresses } from './pinned-address.ts';
 import type { TunnelConnection } from './tunnels.ts';

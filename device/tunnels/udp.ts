@@ -2,9 +2,10 @@
  * UDP tunnel services of a device: the services (`tunnels.ts`), and counts of their datagrams. What was lost is
  * reported once a minute, for all services together.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import { whole } from '../../protocol/arguments.ts';
-import type { Environment } from '../../transport/environment.ts';
-import { type DatagramCounts, type DatagramLoss, DatagramLossReport, noDatagrams } from '../../transport/session/index.ts';
+import { type DatagramCounts, type DatagramLoss, DatagramLossReport, noDatagrams } from '../../runtime/session/index.ts';
 import type { DeviceConnection } from '../connections.ts';
 import { checkLimit } from '../settings.ts';
 import { type TunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';

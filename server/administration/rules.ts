@@ -2,9 +2,10 @@
  * Rules for the values of records. Each function returns the value in its stored form, or throws AdministrationError
  * with the rule.
  */
+
+import { parseAddress } from '../../platform/address.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { areIds, isId } from '../../protocol/records/ids.ts';
-import { parseAddress } from '../../transport/address.ts';
 import { addressClass } from '../outbound/addresses.ts';
 import { isProviderUrl } from '../push/account.ts';
 import { isServerKey } from '../storage/secrets.ts';

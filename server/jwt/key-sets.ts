@@ -9,9 +9,10 @@
  * Each fetch checks where the URL leads (`outbound/addresses.ts`): an app belongs to a tenant, and the network is the
  * operator's.
  */
+
+import type { Clock, Network } from '../../platform/environment.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import type { Clock, Network } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import { allowedAddresses, NOT_ALLOWED } from '../outbound/addresses.ts';
 import type { HttpGet } from '../outbound/http.ts';

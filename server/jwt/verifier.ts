@@ -2,9 +2,10 @@
  * Decides whether a client's token of an issuer admits it to a device. Each address may have a few tokens checked per
  * second; a valid one is remembered until it expires or its key is no longer the issuer's.
  */
+
+import type { Clock } from '../../platform/environment.ts';
 import { Rates } from '../../protocol/rates.ts';
-import type { Clock } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { JwtApp, KeySets } from './key-sets.ts';
 import type { KeySet } from './keys.ts';

@@ -3,11 +3,12 @@
  *
  * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4,
  * ISATAP).
- * `transport/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
+ * `platform/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
  */
+
+import { parseAddress } from '../../platform/address.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../platform/special-addresses.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import { parseAddress } from '../../transport/address.ts';
-import { type AddressKind, addressKind, embeddedAddress } from '../../transport/special-addresses.ts';
 
 /**
  * - public: anywhere on the Internet

@@ -1,6 +1,7 @@
 /** A time limit for work that cannot be cancelled. */
+
+import type { Clock } from '../../platform/environment.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import type { Clock } from '../../transport/environment.ts';
 
 /** Settles as `work`, or rejects with TIMEOUT after `time` ms; `work` is not cancelled. @throws RemoteError TIMEOUT */
 export function withTimeout<T>(clock: Clock, time: number, work: Promise<T>): Promise<T> {

@@ -5,10 +5,11 @@
  * One notification has one idempotency key for all its attempts, and 100 s in total; then the provider's last answer is
  * returned. `retry.ts` decides about retries, `token-cache.ts` keeps tokens. The document is forwarded unread.
  */
+
+import type { Clock, Environment } from '../../platform/environment.ts';
 import { cutText, isUnregistered, MAX_PUSH_ANSWER, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import type { Clock, Environment } from '../../transport/environment.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
 import { withTimeout } from '../outbound/with-timeout.ts';
 import type { PushCredential } from '../storage/outbound-store.ts';

@@ -14,9 +14,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import type { Cancel, Clock, Log } from '../../platform/environment.ts';
+import { fileError } from '../../platform/node/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, Log } from '../../transport/environment.ts';
-import { fileError } from '../../transport/node/index.ts';
 
 export interface CertificateFiles {
   /** PEM of the certificate and its chain. */

@@ -7,7 +7,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import type { Log } from '../../transport/environment.ts';
+import type { Log } from '../../platform/environment.ts';
 
 export type ErrorType = 'invalid_request_error' | 'syntax_error' | 'validation_error' | 'authentication_error' | 'forbidden' | 'api_error';
 

@@ -7,8 +7,8 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { canonicalAddress } from '../../platform/address.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
-import { canonicalAddress } from '../../transport/address.ts';
 
 /** The addresses of a server, numeric. */
 export interface HttpAddresses {

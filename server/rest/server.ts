@@ -7,9 +7,9 @@
  */
 import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
+import type { Log } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { Log } from '../../transport/environment.ts';
-import { WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import { WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
 import { ClientAddresses } from '../client-address.ts';
 import type { Store } from '../storage/store.ts';
 import { acceptUpgrades, isForWebSocket, type UpgradeOptions } from '../websocket/index.ts';

@@ -5,9 +5,10 @@
  * The URL's host is resolved once, every address is checked (`outbound/addresses.ts`), and the connection goes to a
  * checked address.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import type { ServiceAnswer, ServiceRequest } from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import type { Environment } from '../../transport/environment.ts';
 import { allowedAddresses } from '../outbound/addresses.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
 import { withTimeout } from '../outbound/with-timeout.ts';

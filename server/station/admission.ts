@@ -11,11 +11,12 @@
  * - The clients of one device hold at most as many slots as they leave to others, so that the holder of one device's
  *   token cannot fill the base station. The same holds for the clients with the same token or key among them.
  */
+
+import type { Cancel, Clock } from '../../platform/environment.ts';
 import { CloseCode } from '../../protocol/errors/index.ts';
 import { placeOfPeer } from '../../protocol/path.ts';
-import type { Cancel, Clock } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { Store } from '../storage/store.ts';
 import type { DeviceIds } from './directory.ts';

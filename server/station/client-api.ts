@@ -13,6 +13,8 @@
  * A waiting client passes 4, 2, 3 and 5 when the device attaches. Above the rate it continues to wait: each device has
  * one timer for all its waiting clients.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
   ClientPath,
@@ -31,9 +33,8 @@ import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../
 import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import type { TokenVerifier } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';

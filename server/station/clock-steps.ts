@@ -7,8 +7,8 @@
  * running time. Earlier invitations keep their times. Nothing else removes invitations: a command that the operator
  * runs between the step and the comparison would take those of this run for expired.
  */
-import type { Cancel, Clock } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
+import type { Cancel, Clock } from '../../platform/environment.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
 import { InvitationLifetime, type InvitationStore } from '../storage/invitation-store.ts';
 
 export interface ClockStepsOptions {

@@ -5,6 +5,8 @@
  * device is reachable. An earlier session of the same device is closed (REPLACED, the newest wins), and waiting clients
  * are served.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import { type CoapReply, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
   CONTENT_FORMAT_CBOR,
@@ -19,9 +21,8 @@ import {
 import { CloseCode, LocalError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
 import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';

@@ -4,7 +4,7 @@
  * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers treat every
  * answer as possibly stale: a device may have left or attached in the meantime (`lookups.ts`).
  */
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 
 /** Product id and device id. */
 export interface DeviceIds {

@@ -12,6 +12,8 @@
  *
  * The session stays without a credential: an attach follows, on it or on another.
  */
+
+import type { Environment } from '../../platform/environment.ts';
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, decodeJoinRequest, encodeJoinAnswer, type JoinRequest, stationReply } from '../../protocol/control/index.ts';
 import { StationCode } from '../../protocol/errors/index.ts';
@@ -19,9 +21,8 @@ import { fingerprintsEqual } from '../../protocol/identity/index.ts';
 import { placeOfPeer } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import { areIds } from '../../protocol/records/ids.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { type Invitation, InvitationLifetime } from '../storage/invitation-store.ts';
 import { hashToken, newId } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';

@@ -8,8 +8,8 @@
  * - Cancelled with the client: when its session or its request ends (all sessions do when the base station stops), the
  *   directory is signalled to stop and its answer no longer counts.
  */
-import type { Clock, Log } from '../../transport/environment.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Clock, Log } from '../../platform/environment.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { DeviceIds, Directory, Location } from './directory.ts';
 import { type PendingConnect, PendingConnects } from './pending-connects.ts';

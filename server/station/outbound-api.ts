@@ -3,6 +3,7 @@
  * with limits of rate and concurrency.
  */
 import { setMaxListeners } from 'node:events';
+import type { Environment } from '../../platform/environment.ts';
 import { type CoapReply, type RoutedRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
   CONTENT_FORMAT_CBOR,
@@ -15,8 +16,7 @@ import {
 } from '../../protocol/control/index.ts';
 import { StationCode } from '../../protocol/errors/index.ts';
 import { Rates } from '../../protocol/rates.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import { type HttpPost, nodePost } from '../outbound/http.ts';
 import { type SignAssertion, signAssertion } from '../push/account.ts';

@@ -1,5 +1,5 @@
 /** Unanswered connects, indexed by their device and by their session. */
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import type { DeviceIds } from './directory.ts';
 import { deviceName } from './presence.ts';
 

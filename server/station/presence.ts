@@ -2,7 +2,7 @@
  * The attached devices and their sessions: only in memory, and lost with the process, as the sessions are. The
  * directory of a base station. One session per device; the newest attach wins.
  */
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import type { DeviceIds, Directory, Location } from './directory.ts';
 
 /** A device and the session over which it is attached. */

@@ -8,12 +8,13 @@
  * 4. A dead id is answered with a Reset; when a channel ends, the other ends of its routes are sent one unsolicited.
  * 5. Routes that were idle for too long are forgotten, and so are those that their ends release.
  */
+
+import type { Cancel, Clock } from '../../platform/environment.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { DropOldestQueue, type RouteChannel, type RouteEnd, type RouteLimits, RouteTable } from '../../protocol/relay/index.ts';
-import { Alarm } from '../../transport/alarm.ts';
-import type { Cancel, Clock } from '../../transport/environment.ts';
+import { Alarm } from '../../runtime/alarm.ts';
 
 export interface RelayOptions {
   clock: Clock;

@@ -2,9 +2,10 @@
  * Ends the channels of devices that were removed or got another key, by any process. The store is checked twice a
  * second for such a change, which reads one row; only then is each attached device looked up.
  */
+
+import type { Cancel, Clock, Log } from '../../platform/environment.ts';
 import { CloseCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
-import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { Store } from '../storage/store.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
 

@@ -4,7 +4,7 @@
  */
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeSeenAddress } from '../../protocol/control/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 
 /** Serves `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. */
 export function seenAddress({ context: { validatedPath } }: RoutedRequest<Session>): CoapReply {

@@ -1,7 +1,7 @@
 /** Settings of a base station; every limit has a default that suits one machine. */
 import { amount, checkOptions, type Kind, nonEmptyText, options, orNull, whole } from '../../protocol/arguments.ts';
 import type { RouteLimits } from '../../protocol/relay/index.ts';
-import type { KeepAlive } from '../../transport/host/index.ts';
+import type { KeepAlive } from '../../runtime/host/index.ts';
 
 /** Limits and times of a base station. */
 export interface StationSettings {

@@ -3,7 +3,7 @@
  * full or read-only disk a base station continues with everything that needs no write; its log and `/health` report the
  * failure.
  */
-import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Cancel, Clock, Log } from '../../platform/environment.ts';
 import type { Store } from '../storage/store.ts';
 
 /** s after which a device may try again when the storage has failed. */

@@ -14,14 +14,15 @@
  *
  * A socket that cannot be bound is logged once. Nothing else of the base station depends on it.
  */
+
+import { canonicalAddress } from '../../platform/address.ts';
+import type { BoundSocket, Environment } from '../../platform/environment.ts';
 import type { StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
 import { answerPort, encodeBindingAnswer } from '../../protocol/stun/index.ts';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
-import { canonicalAddress } from '../../transport/address.ts';
-import type { BoundSocket, Environment } from '../../transport/environment.ts';
 import { addressKey } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 

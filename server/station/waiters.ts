@@ -3,7 +3,7 @@
  * the slots of a device, so that one client cannot hold them all. A waiter leaves when it is served, gives up, or its
  * session ends.
  */
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { DeviceIds } from './directory.ts';
 import { type PendingConnect, PendingConnects } from './pending-connects.ts';

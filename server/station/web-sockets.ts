@@ -9,18 +9,19 @@
  *   with many addresses nor a page in a browser behind the same NAT keep others out.
  * - A WebSocket without a session for 10 s is closed with 1008: from its opening until its first authentic packet, and
  *   after its last session has ended.
- * - Their total memory is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route
+ * - Their total memory is bounded (`runtime/websocket/shared-queue.ts`), and in each the oldest packet of a route
  *   gives way.
  *
  * TCP, TLS and the upgrade are not here (`server/websocket/`, or the simulator).
  */
+
+import type { Cancel, Clock, MessagePipe, WebSocketOptions } from '../../platform/environment.ts';
 import { networkOf, type SocketAddress } from '../../protocol/address.ts';
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, MessagePipe, WebSocketOptions } from '../../transport/environment.ts';
-import type { Host } from '../../transport/host/index.ts';
-import type { LogTally } from '../../transport/log-tally.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { SharedQueue, WebSocketSocket } from '../../transport/websocket/index.ts';
+import type { Host } from '../../runtime/host/index.ts';
+import type { LogTally } from '../../runtime/log-tally.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { SharedQueue, WebSocketSocket } from '../../runtime/websocket/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { StationSettings } from './settings.ts';
 

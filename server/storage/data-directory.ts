@@ -4,16 +4,16 @@
  *   identity.pem, reset-secret   the keys of the base station (`station-keys.ts`)
  *   outbound.key                 seals what the database keeps readable (`sealing.ts`)
  *   basestation.sqlite           everything else, also opened by `svc admin` (`sqlite.ts`)
- *   basestation.lock.<id>        keeps a second base station out (`transport/node/lock.ts`)
+ *   basestation.lock.<id>        keeps a second base station out (`platform/node/lock.ts`)
  *   station.json                 its latest start (`last-start.ts`)
  *   basestation.sock             where `svc admin` reads the status of the running base station (`status-socket.ts`)
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory, ownLock, prepareDirectory, refuseForeignDirectory } from '../../platform/node/index.ts';
 import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { makeDirectory, ownLock, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
 import { openSealer, type Sealer } from './sealing.ts';
 import { openSqliteStore } from './sqlite.ts';
 import { keyFiles, loadStationKeys, type StationKeys } from './station-keys.ts';

@@ -6,9 +6,9 @@
  *      "Url": "https://station.example:4433", "TlsProves": true}
  */
 import { join } from 'node:path';
+import { readJson, replaceJson } from '../../platform/node/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
-import { readJson, replaceJson } from '../../transport/node/index.ts';
 
 /** The remembered settings. */
 export interface LastStart {

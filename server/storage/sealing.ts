@@ -9,9 +9,9 @@
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { createFile, readFileIfPresent } from '../../platform/node/index.ts';
 import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { createFile, readFileIfPresent } from '../../transport/node/index.ts';
 
 const KEY_LENGTH = 32;
 const NONCE_LENGTH = 12;

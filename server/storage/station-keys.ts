@@ -5,10 +5,10 @@
  *   reset-secret   32 bytes in hex, 0600: a restarted station proves that it lost its state (PROTOCOL.md §2.5)
  */
 import { join } from 'node:path';
+import { readFileIfPresent, replaceFile } from '../../platform/node/index.ts';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
-import { readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 
 /** Bytes of the reset secret. */
 const RESET_SECRET_LENGTH = 32;

@@ -6,10 +6,10 @@
  * closing handshake.
  */
 import type { WebSocket } from 'ws';
+import type { MessagePipe } from '../../platform/environment.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
-import type { MessagePipe } from '../../transport/environment.ts';
 import type { PipeHandlers } from '../station/web-sockets.ts';
 
 /** Pings and pongs a second, and burst: a proxy sends one every few seconds. */

@@ -16,7 +16,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { SocketAddress } from '../../protocol/address.ts';
-import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
 import type { ClientAddresses } from '../client-address.ts';
 import type { WebSockets } from '../station/web-sockets.ts';
 import { AcceptedPipe } from './pipe.ts';

@@ -1,6 +1,6 @@
 /**
  * SHA-256 and HMAC of the core compared with `node:crypto` at each boundary of blocks and pieces. Published vectors:
- * `test/transport/crypto.test.ts`.
+ * `test/platform/crypto.test.ts`.
  */
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';

@@ -1,7 +1,7 @@
 /** A connection without a path rests: it does not end, loses nothing, and costs nothing (PROTOCOL.md §6). */
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
-import { Random } from '../../transport/sim/random.ts';
+import { Random } from '../../testing/random.ts';
 import { seeds } from '../support/tiered.ts';
 import { reveal } from './forge.ts';
 import { CLIENT, DEVICE, type RoutedEnd, RoutedPair } from './routed-pair.ts';

@@ -18,7 +18,7 @@ import { hmacVectors, sha256Vectors } from '../support/hash-vectors.ts';
 const ENTRIES = {
   bindings: 'dist/bindings/index.js',
   protocol: 'dist/protocol/index.js',
-  testing: 'dist/transport/sim/index.js',
+  testing: 'dist/testing/index.js',
   client: 'dist/client/browser.js',
 } as const;
 const TASKS = ['loading', 'scenario', 'vectors'];

@@ -15,7 +15,7 @@ import {
   thermostatConfiguration,
 } from '../../cli/device-app/access.ts';
 import type { IamSecrets } from '../../device/iam/index.ts';
-import { silentLog } from '../../transport/environment.ts';
+import { silentLog } from '../../platform/environment.ts';
 import { fakeSecrets, iamOf, stateOf, user } from '../device/iam/model.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -9,7 +9,7 @@ import { CATEGORIES } from '../../cli/device-app/notifications.ts';
 import { Room } from '../../cli/device-app/room.ts';
 import { Output } from '../../cli/frame/output.ts';
 import type { Device, DeviceEventListener } from '../../device/index.ts';
-import { silentLog } from '../../transport/environment.ts';
+import { silentLog } from '../../platform/environment.ts';
 import { iamOf, stateOf, user } from '../device/iam/model.ts';
 
 const iam = iamOf({

@@ -7,9 +7,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { follow } from '../../cli/device-app/announce.ts';
 import { Output } from '../../cli/frame/output.ts';
 import type { Device, DeviceEvent, Iam } from '../../device/index.ts';
+import { ownAddresses } from '../../platform/node/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
-import { ownAddresses } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
 const KEY = 'ab'.repeat(32);

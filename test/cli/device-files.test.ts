@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
 import { uploadFile } from '../../cli/files/transfer.ts';
 import type { Connection } from '../../client/node.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

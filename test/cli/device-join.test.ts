@@ -16,7 +16,7 @@ import { Device, joinBaseStation } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { encodeJoinString, encodePairingLink, encodePairingString, type JoinString } from '../../protocol/records/index.ts';
 import { inviteDevice, type NewInvitationRequest } from '../../server/administration/index.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';

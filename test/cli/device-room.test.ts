@@ -7,8 +7,8 @@ import { OverTemperature } from '../../cli/device-app/over-temperature.ts';
 import { Thermostat, type ThermostatDevice } from '../../cli/device-app/thermostat.ts';
 import type { Iam } from '../../device/iam/index.ts';
 import type { CoapHandler, Device, DeviceConnection, DeviceEventListener, PushNotification } from '../../device/index.ts';
+import { silentLog } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { silentLog } from '../../transport/environment.ts';
 import { iamOf, stateOf, user } from '../device/iam/model.ts';
 
 describe('over-temperature is reported', () => {

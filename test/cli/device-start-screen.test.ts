@@ -11,9 +11,9 @@ import { type OpenDevice, openDevice } from '../../cli/device-app/open.ts';
 import { type Heard, listenFirst, type Services, showStartScreen } from '../../cli/device-app/start-screen.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { Device, type DeviceEvent } from '../../device/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { decodePairing } from '../../protocol/records/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
 const KEY = 'ab'.repeat(32);

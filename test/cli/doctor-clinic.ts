@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { type DoctorOptions, doctor } from '../../cli/doctor.ts';
 import { Output } from '../../cli/frame/output.ts';
-import type { NatOptions } from '../../transport/sim/index.ts';
+import type { NatOptions } from '../../testing/index.ts';
 import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { homeOf, type NatKind } from '../support/nat-kinds.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { channelAdvice } from '../../cli/doctor/advice.ts';
 import { documentOf, type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import type { KeepAliveReport } from '../../transport/keep-alive/index.ts';
+import type { KeepAliveReport } from '../../runtime/keep-alive/index.ts';
 import { SERVER_URL } from '../support/fixture/identifiers.ts';
 
 describe('the NAT here, by one answer,', () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { duration, minuteOf } from '../../cli/frame/duration.ts';
 import { heldLog } from '../../cli/frame/held-log.ts';
-import { stderrLog } from '../../transport/node/index.ts';
+import { stderrLog } from '../../platform/node/index.ts';
 
 test('nothing comes out before the release, then everything in order, then each line at once', () => {
   const lines: string[] = [];

@@ -1,8 +1,8 @@
 /** The address of a base station in join strings. */
 import { expect, test } from 'vitest';
 import { joinAddress } from '../../cli/admin/join-address.ts';
+import type { Network } from '../../platform/environment.ts';
 import type { LastStart } from '../../server/administration/index.ts';
-import type { Network } from '../../transport/environment.ts';
 
 const fingerprint = 'ab'.repeat(32);
 const start: LastStart = { fingerprint, port: 4433, host: null, url: null, tlsProves: false };

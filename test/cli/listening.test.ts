@@ -1,8 +1,8 @@
 /** The address at which a command says that it listens. */
 import { expect, test } from 'vitest';
 import { namingPorts, reachableHost } from '../../cli/frame/listening.ts';
+import { ownAddress } from '../../platform/node/index.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
-import { ownAddress } from '../../transport/node/index.ts';
 
 test.each(['::', '0.0.0.0', '0:0:0:0:0:0:0:0'])('the wildcard %s becomes an address that others can use', (host) => {
   expect(reachableHost(host)).toBe(ownAddress());

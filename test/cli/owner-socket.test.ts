@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { askRunning, type Invited, type InviteRequest, serveOwner } from '../../cli/device-app/owner-socket.ts';
+import { silentLog } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { silentLog } from '../../transport/environment.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const invited: Invited = {

@@ -20,7 +20,7 @@ const below = (folder: string, ending: string): string[] =>
     .map((name) => `${folder}/${name}`);
 
 const documents = [...below('docs', '.md'), 'README.md', 'SECURITY.md', 'PROTOCOL.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'];
-const sources = ['cli', 'client', 'device', 'server', 'transport'].flatMap((folder) => below(folder, '.ts'));
+const sources = ['cli', 'client', 'device', 'server', 'platform', 'runtime'].flatMap((folder) => below(folder, '.ts'));
 
 const program = new Command('svc').version('0');
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** The events of `svc basestation --json`, from a base station in virtual time. */
 import { beforeEach, expect, test } from 'vitest';
 import { stationEvents } from '../../cli/frame/station-events.ts';
-import { type Log, silentLog } from '../../transport/environment.ts';
+import { type Log, silentLog } from '../../platform/environment.ts';
 import { ids } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 

@@ -11,8 +11,8 @@ import { missingService } from '../../cli/tunnel/offered.ts';
 import { givenServices } from '../../cli/tunnel/services.ts';
 import { carry, endDescriptor } from '../../cli/tunnel/stdio.ts';
 import { type Connection, type ForwardedService, LocalError, RemoteError } from '../../client/node.ts';
+import type { ByteStream } from '../../platform/node/index.ts';
 import { encodeTunnelServiceIds } from '../../protocol/records/index.ts';
-import type { ByteStream } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { TextStream } from './text-stream.ts';
 

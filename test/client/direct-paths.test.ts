@@ -1,7 +1,7 @@
 /** The cost of a client's search for a direct path, and what it leaves behind however it ends. */
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../bindings/index.ts';
-import type { SimulatedHost, SimulatedPacket } from '../../transport/sim/index.ts';
+import type { SimulatedHost, SimulatedPacket } from '../../testing/index.ts';
 import { type Homes, HomesFixture, isBetweenHomes } from '../support/fixture/homes.ts';
 
 /** Returns a function that counts the extra sockets of a host: those that an attempt opened. */

@@ -1,7 +1,7 @@
 /** A gateway in virtual time with a CoAP tool on the same host; its device is behind a base station. */
 import { type Connection, Gateway, type GatewayOptions, type SvcClient } from '../../client/node.ts';
 import type { Device } from '../../device/index.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { Tool } from './gateway-tool.ts';

@@ -3,8 +3,8 @@
  * another codec than its own.
  */
 import { generate, type NamedOption, type OptionName, type Packet, type ParsedPacket, parse } from 'coap-packet';
-import type { BoundSocket } from '../../transport/environment.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { BoundSocket } from '../../platform/environment.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import type { ProductFixture } from '../support/fixture/products.ts';
 
 /** Value of a Block option. */

@@ -3,7 +3,7 @@
  */
 import { expect, test } from 'vitest';
 import { type LogMessage, SvcClient } from '../../client/node.ts';
-import { type Log, silentLog, withLog } from '../../transport/environment.ts';
+import { type Log, silentLog, withLog } from '../../platform/environment.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
 /** A client whose every connection logs `connected` at debug, and one error. */

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../client/browser.ts';
 import { type MdnsResult, type MdnsResultReceiver, SvcClient } from '../../client/node.ts';
 import { Device } from '../../device/index.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { LinkOptions, SimulatedHost } from '../../transport/sim/index.ts';
+import type { Environment } from '../../platform/environment.ts';
+import type { LinkOptions, SimulatedHost } from '../../testing/index.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { seeds } from '../support/tiered.ts';
 

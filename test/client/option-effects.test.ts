@@ -9,7 +9,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
 import { effectiveOptions, keepAliveWish } from '../../client/options.ts';
-import type { NatOptions, SimulatedHost } from '../../transport/sim/index.ts';
+import type { NatOptions, SimulatedHost } from '../../testing/index.ts';
 import { ids } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { PasswordAuthentication } from '../../client/password.ts';
 import { Router } from '../../protocol/coap/index.ts';
 import * as password from '../../protocol/password/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { PasswordDevice } from '../device/password/password-device.ts';
 import { DEVICE_PORT } from '../support/fixture/identifiers.ts';
 

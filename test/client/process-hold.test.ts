@@ -1,8 +1,8 @@
 /** What keeps the process of a client alive, in virtual time. That a process ends: test/e2e/client-exit.test.ts. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Environment, SvcClient } from '../../client/node.ts';
-import type { BoundSocket } from '../../transport/environment.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { BoundSocket } from '../../platform/environment.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 

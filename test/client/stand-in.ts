@@ -7,10 +7,10 @@ import { type ConnectionOptions, effectiveOptions, mergeOptions } from '../../cl
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { type ConnectRequest, decodeConnectRequest } from '../../protocol/control/index.ts';
 import { type ChannelErrors, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import { MdnsBrowser } from '../../transport/discovery/index.ts';
-import type { ConnectTarget, Host } from '../../transport/host/index.ts';
-import type { Session } from '../../transport/session/index.ts';
-import type { ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
+import { MdnsBrowser } from '../../runtime/discovery/index.ts';
+import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import type { ConfiguredStation, StationConnector } from '../../runtime/station/index.ts';
 import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 

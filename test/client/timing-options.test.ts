@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
 import { Router } from '../../protocol/coap/index.ts';
 import { DevicePath, encodeTokens, StationPath } from '../../protocol/control/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { ADMITTED } from './stand-in.ts';

@@ -21,10 +21,10 @@ import {
   Rules,
 } from '../../device/index.ts';
 import { PasswordAuthenticationRequest } from '../../device/password/requests.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { IncomingStream } from '../../transport/session/incoming-stream.ts';
-import { SessionStream } from '../../transport/session/stream.ts';
-import type { StreamCarrier } from '../../transport/session/stream-carrier.ts';
+import { silentLog } from '../../platform/environment.ts';
+import { IncomingStream } from '../../runtime/session/incoming-stream.ts';
+import { SessionStream } from '../../runtime/session/stream.ts';
+import type { StreamCarrier } from '../../runtime/session/stream-carrier.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';

@@ -1,7 +1,7 @@
 /** A device and its base station, in virtual time. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { Device } from '../../device/index.ts';
-import { bindError } from '../../transport/node/udp-errors.ts';
+import { bindError } from '../../platform/node/udp-errors.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
-import { Emitter } from '../../transport/emitter.ts';
-import { silentLog } from '../../transport/environment.ts';
+import { silentLog } from '../../platform/environment.ts';
+import { Emitter } from '../../runtime/emitter.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 
 const connection = { isOpen: true, onClosed: () => () => {} } as unknown as DeviceConnection;

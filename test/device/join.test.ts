@@ -9,7 +9,7 @@ import {
   type NewInvitationRequest,
   revokeInvitation,
 } from '../../server/administration/index.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import { STATION_PORT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DeviceConnection } from '../../device/connections.ts';
 import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from '../../device/index.ts';
 import { DeviceLog, stdOutCallback } from '../../device/log.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
+import { silentLog } from '../../platform/environment.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
 const clock = { schedule: () => () => {} };

@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
 import { Announcer } from '../../device/mdns.ts';
+import type { Environment } from '../../platform/environment.ts';
+import type { MdnsSocket } from '../../platform/mdns.ts';
 import { type DnsMessage, dnsQuery, type MdnsSource, SERVICE_TYPE, serviceRecords } from '../../protocol/discovery/index.ts';
-import type { Environment } from '../../transport/environment.ts';
-import type { MdnsSocket } from '../../transport/mdns.ts';
-import type { SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import type { SimulatedHost, Simulation } from '../../testing/index.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 

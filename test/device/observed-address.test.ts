@@ -6,10 +6,10 @@ import { ServerConnectTokens } from '../../device/tokens.ts';
 import { encode } from '../../protocol/cbor/index.ts';
 import { Router, Status } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath } from '../../protocol/control/index.ts';
-import type { Session } from '../../transport/session/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { openStation } from '../runtime/session/support.ts';
 import { SessionFixture } from '../support/fixture/sessions.ts';
 import { nativeSimulation } from '../support/simulation.ts';
-import { openStation } from '../transport/session/support.ts';
 
 /**
  * A device at a base station whose answer to the attach has these fields.

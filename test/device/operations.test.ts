@@ -23,7 +23,7 @@ import {
   type ServiceInvocation,
   type SessionStream,
 } from '../../device/index.ts';
-import { fileError } from '../../transport/node/files.ts';
+import { fileError } from '../../platform/node/files.ts';
 import { STATION_PORT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 

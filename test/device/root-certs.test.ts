@@ -1,8 +1,8 @@
 /** A device without a pin: TLS authenticates its base station. */
 import { describe, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
+import { withLog } from '../../platform/environment.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import { withLog } from '../../transport/environment.ts';
 import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { PEM_OF_ROOT, publishDocument } from '../support/fixture/station-document.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Device, type RendezvousOptions } from '../../device/index.ts';
 import { parseServerUrl } from '../../device/settings.ts';
 import { createToken, ServerConnectTokens } from '../../device/tokens.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { codeOf } from '../support/code-of.ts';
 import { nativeHost } from '../support/crypto.ts';
 

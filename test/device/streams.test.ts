@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceConnection } from '../../device/connections.ts';
 import { type StreamHandler, StreamListeners } from '../../device/streams.ts';
+import { silentLog } from '../../platform/environment.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
-import { silentLog } from '../../transport/environment.ts';
-import type { IncomingStream, SessionStream } from '../../transport/session/index.ts';
+import type { IncomingStream, SessionStream } from '../../runtime/session/index.ts';
 
 /** The outcome of a stream to port 7 at a listener on port `port`. */
 async function outcome(port: number, handler: StreamHandler): Promise<string[]> {

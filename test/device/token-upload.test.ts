@@ -16,12 +16,12 @@ import {
   digestOfTokens,
 } from '../../protocol/control/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
 import { hashSecret } from '../../server/storage/secrets.ts';
-import type { Session } from '../../transport/session/index.ts';
-import type { Simulation } from '../../transport/sim/index.ts';
+import type { Simulation } from '../../testing/index.ts';
+import { openStation } from '../runtime/session/support.ts';
 import { SessionFixture } from '../support/fixture/sessions.ts';
 import { nativeSimulation } from '../support/simulation.ts';
-import { openStation } from '../transport/session/support.ts';
 
 const CREATED: CoapReply = { status: Status.CREATED };
 

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
 import { CHUNK } from '../../cli/files/protocol.ts';
 import type { Device, DeviceStream } from '../../device/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';
 import { MAIN } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';

@@ -4,13 +4,13 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decodeAttachAnswer, decodeConnectAnswer } from '../../protocol/control/index.ts';
-import type { Session } from '../../transport/session/index.ts';
-import { openWebSocketSocket, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import type { Session } from '../../runtime/session/index.ts';
+import { openWebSocketSocket, WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
+import { testRouter } from '../runtime/session/support.ts';
 import { DEVICE_NAME, ids, STATION_PORT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { RawPeer } from '../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
-import { testRouter } from '../transport/session/support.ts';
 
 let fixture: ProductFixture;
 let station: StationUnderTest;

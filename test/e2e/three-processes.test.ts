@@ -11,7 +11,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ownAddresses } from '../../transport/node/index.ts';
+import { ownAddresses } from '../../platform/node/index.ts';
 import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { MAIN, ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';

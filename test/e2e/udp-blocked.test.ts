@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import { generator } from '../support/crypto.ts';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { ProductFixture } from '../support/fixture/products.ts';

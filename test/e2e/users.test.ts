@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
+import { ownAddresses } from '../../platform/node/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
-import { ownAddresses } from '../../transport/node/index.ts';
 import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { Commands, svcProcess } from './commands.ts';
 

@@ -1,8 +1,8 @@
 /** Device and client whose WebSockets lead through a proxy that cuts silent ones, in virtual time. */
 import { expect } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
-import type { KeepAliveReport } from '../../transport/keep-alive/index.ts';
-import type { PathsReport } from '../../transport/rendezvous/index.ts';
+import type { KeepAliveReport } from '../../runtime/keep-alive/index.ts';
+import type { PathsReport } from '../../runtime/rendezvous/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { tiered } from '../support/tiered.ts';
 

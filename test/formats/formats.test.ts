@@ -18,10 +18,10 @@ import { readPendingJoin } from '../../cli/device-app/pending-join.ts';
 import { AuditLog, readAuditEntries, verifyAuditLog } from '../../device/audit/index.ts';
 import { createIamSecrets, openIam } from '../../device/iam/index.ts';
 import { readThrottleDocument } from '../../device/password/throttle-document.ts';
+import { nodeCrypto } from '../../platform/node/index.ts';
 import { openStationData } from '../../server/storage/data-directory.ts';
 import { readLastStart } from '../../server/storage/last-start.ts';
 import { credentialRecord, serviceRecord } from '../../server/storage/sealing.ts';
-import { nodeCrypto } from '../../transport/node/index.ts';
 import { client, created, device, station, writeFormats } from './write.ts';
 
 const stored = fileURLToPath(new URL('stored', import.meta.url));

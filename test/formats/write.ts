@@ -14,12 +14,12 @@ import type { SvcClient } from '../../client/node.ts';
 import { AUDIT_KEY_FILE, AuditLog } from '../../device/audit/index.ts';
 import { createIamSecrets, type IamConfiguration, openIam, Users } from '../../device/iam/index.ts';
 import { type StoredThrottle, throttleDocument } from '../../device/password/throttle-document.ts';
+import { nativeCrypto } from '../../platform/node/crypto.ts';
+import { prepareDirectory, replaceFile } from '../../platform/node/index.ts';
 import { encodePrivateKey } from '../../protocol/identity/index.ts';
 import { encodeJoinString } from '../../protocol/records/index.ts';
 import { openStationData } from '../../server/storage/data-directory.ts';
 import { rememberStart } from '../../server/storage/last-start.ts';
-import { nativeCrypto } from '../../transport/node/crypto.ts';
-import { prepareDirectory, replaceFile } from '../../transport/node/index.ts';
 
 const START = Date.UTC(2026, 0, 2, 3, 4, 5);
 export const created = new Date(START).toISOString();

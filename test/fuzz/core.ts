@@ -3,7 +3,7 @@
  * connection; the core must not fail, and has all its memory back when the connection is gone.
  */
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { forge, rekey, varint } from '../bindings/forge.ts';
 import { Pair } from '../bindings/pair.ts';
 import { below, chance, mutated, pick } from './mutate.ts';

@@ -5,6 +5,7 @@
 import { EventEmitter } from 'node:events';
 import { decode, encode } from 'dns-packet';
 import makeMdns from 'multicast-dns';
+import { fromPacket, type MdnsPacket, toPacket } from '../../platform/node/mdns-packets.ts';
 import {
   browsedName,
   type DnsMessage,
@@ -16,8 +17,7 @@ import {
   SERVICE_TYPE,
   serviceRecords,
 } from '../../protocol/discovery/index.ts';
-import { fromPacket, type MdnsPacket, toPacket } from '../../transport/node/mdns-packets.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { chance, hostile, pick } from './mutate.ts';
 import type { Target } from './target.ts';
 

@@ -3,7 +3,7 @@
  * ends, and a relay's route table. The connection must continue, and no other may be established.
  */
 import { RouteTable } from '../../protocol/relay/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { nativeHost } from '../support/crypto.ts';
 import { dial, pair } from '../support/fixture/endpoints.ts';
 import { below, chance, hostile, joined } from './mutate.ts';

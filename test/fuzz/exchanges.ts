@@ -4,7 +4,7 @@
  */
 import { Exchanges, type ExchangesEvent } from '../../protocol/coap/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { below, chance, hostile, mutated, pick } from './mutate.ts';
 import type { Target } from './target.ts';
 

@@ -1,6 +1,6 @@
 /** A slice of the fuzzer: a few iterations of each target. `npm run fuzz` runs for any length of time. */
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../transport/sim/random.ts';
+import { Random } from '../../testing/random.ts';
 import { seeds } from '../support/tiered.ts';
 import { hostile } from './mutate.ts';
 import { targets } from './targets.ts';

@@ -11,7 +11,7 @@
  * code 1 after a failure.
  */
 import { inspect, parseArgs } from 'node:util';
-import { Random } from '../../transport/sim/random.ts';
+import { Random } from '../../testing/random.ts';
 import type { Target } from './target.ts';
 import { targets } from './targets.ts';
 

@@ -5,7 +5,7 @@
 import { qrCode } from '../../cli/qr.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePairing, encodePairingLink } from '../../protocol/records/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { chance, hostile, pick } from './mutate.ts';
 import type { Target } from './target.ts';
 

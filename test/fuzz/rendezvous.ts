@@ -6,7 +6,7 @@ import { decodeRendezvousState, encodeRendezvousState, type NatReport, type Sock
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { deviceLimits, type RoundPacket } from '../../protocol/rendezvous/index.ts';
 import { encodeCheck, encodeCheckAnswer } from '../../protocol/stun/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { at, candidate, complete, End, OURS, PEER, peerKeys, peerList } from '../protocol/rendezvous/ends.ts';
 import { nativeHost } from '../support/crypto.ts';
 import { below, chance, hostile, pick } from './mutate.ts';

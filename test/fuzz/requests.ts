@@ -3,11 +3,11 @@
  * connection's socket, where fastify routes, validates and answers them.
  */
 import { duplexPair } from 'node:stream';
+import { silentLog } from '../../platform/environment.ts';
 import { ClientAddresses } from '../../server/client-address.ts';
 import { restApp } from '../../server/rest/server.ts';
 import { hashSecret } from '../../server/storage/secrets.ts';
-import { silentLog } from '../../transport/environment.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { MemoryStore } from '../server/storage/memory-store.ts';
 import { below, chance, hostile, joined } from './mutate.ts';
 import type { Target } from './target.ts';

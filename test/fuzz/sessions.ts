@@ -7,11 +7,11 @@
  */
 import { Core, type CoreStats } from '../../bindings/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
-import { Host } from '../../transport/host/index.ts';
-import type { Session, SessionStream } from '../../transport/session/index.ts';
-import type { Random, SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import type { Session, SessionStream } from '../../runtime/session/index.ts';
+import type { Random, SimulatedHost, Simulation } from '../../testing/index.ts';
+import { NAME, PORT, StreamPort, startDevice } from '../runtime/stack/support.ts';
 import { nativeSimulation } from '../support/simulation.ts';
-import { NAME, PORT, StreamPort, startDevice } from '../transport/stack/support.ts';
 import { below, chance, pick } from './mutate.ts';
 import type { Target } from './target.ts';
 

@@ -1,5 +1,5 @@
 /** The interface of a fuzz target. */
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 
 export interface Target {
   /** As given on the command line. */

@@ -3,12 +3,12 @@
  * forged tokens against damaged sets of keys.
  */
 import { generateKeyPairSync, sign } from 'node:crypto';
+import { silentLog } from '../../platform/environment.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { LogTally } from '../../runtime/log-tally.ts';
 import { type KeySet, readKeySet } from '../../server/jwt/keys.ts';
 import { TokenVerifier } from '../../server/jwt/verifier.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { LogTally } from '../../transport/log-tally.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { jwtApp, NOW } from '../server/jwt/issuer.ts';
 import { chance, hostile, pick } from './mutate.ts';
 import type { Target } from './target.ts';

@@ -4,7 +4,7 @@
  * little memory there is, and all memory is freed.
  */
 import { Core, EventKind } from '../../bindings/index.ts';
-import type { Random } from '../../transport/sim/random.ts';
+import type { Random } from '../../testing/random.ts';
 import { type End, Line, Pair } from '../bindings/pair.ts';
 import { content, matches, Reader, Writer } from '../bindings/traffic.ts';
 import { below, chance, pick } from './mutate.ts';

@@ -4,9 +4,9 @@
  */
 import { createServer } from 'node:http';
 import { duplexPair } from 'node:stream';
+import { MAX_MESSAGE, WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
 import { acceptUpgrades } from '../../server/websocket/upgrades.ts';
-import type { Random } from '../../transport/sim/random.ts';
-import { MAX_MESSAGE, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import type { Random } from '../../testing/random.ts';
 import { below, chance, hostile, joined } from './mutate.ts';
 import type { Target } from './target.ts';
 

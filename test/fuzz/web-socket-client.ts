@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { type AddressInfo, createServer } from 'node:net';
+import { openWebSocket } from '../../platform/node/websocket.ts';
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import { openWebSocket } from '../../transport/node/websocket.ts';
-import type { Random } from '../../transport/sim/random.ts';
-import { MAX_MESSAGE, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import { MAX_MESSAGE, WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
+import type { Random } from '../../testing/random.ts';
 import { below, chance, hostile, joined } from './mutate.ts';
 import type { Target } from './target.ts';
 

@@ -13,7 +13,7 @@ import type { Core, CoreConnection, CoreConnectionOptions } from '../../bindings
 import type { Connection, SvcClient } from '../../client/node.ts';
 import type { Device } from '../../device/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../testing/index.ts';
 import { seededBytes } from '../support/crypto.ts';
 import { ids } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';

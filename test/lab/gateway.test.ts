@@ -42,8 +42,8 @@ deny 0-65535 0.0.0.0/0 0-65535
 
 /** Maps port 5000 by the protocol in its argument, prints the mapping and arriving datagrams, and closes on input. */
 const INSIDE = `
-import { nodeEnvironment } from './dist/transport/node/index.js';
-import { PortMapper } from './dist/transport/port-mapping/index.js';
+import { nodeEnvironment } from './dist/platform/node/index.js';
+import { PortMapper } from './dist/runtime/port-mapping/index.js';
 const way = process.argv[1];
 const { clock, crypto, log, network: all } = nodeEnvironment();
 const socket = await all.bind({ port: 5000, receive: (datagram) => console.log('received ' + Buffer.from(datagram)) });
@@ -67,7 +67,7 @@ process.stdin.once('data', async () => {
  * switches to its own system calls.
  */
 const LIMITED = `
-import { nodeEnvironment } from './dist/transport/node/index.js';
+import { nodeEnvironment } from './dist/platform/node/index.js';
 const { network } = nodeEnvironment({ systemCallsAfter: Number(process.argv[1]) });
 const socket = await network.bind({ port: 0, bulk: true, receive: () => {} });
 const path = socket.path('11.22.33.1', 7000);

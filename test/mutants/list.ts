@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Layers, one JSON file each, in the order of the run. */
-export const LAYERS = ['core-as', 'bindings', 'protocol', 'transport', 'server', 'device', 'client', 'cli'] as const;
+export const LAYERS = ['core-as', 'bindings', 'protocol', 'platform', 'runtime', 'testing', 'server', 'device', 'client', 'cli'] as const;
 
 /** Limit on mutants of the core: each needs its own build. */
 export const MOST_CORE_MUTANTS = 47;

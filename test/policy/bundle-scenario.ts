@@ -3,7 +3,7 @@
  * Runs in a bare context.
  */
 import { fingerprint, Router } from '../../protocol/index.ts';
-import { Host, type Session, Simulation } from '../../transport/sim/index.ts';
+import { Host, type Session, Simulation } from '../../testing/index.ts';
 
 export async function scenario(): Promise<Record<string, unknown>> {
   const simulation = new Simulation({ seed: 7, link: { delay: 5, loss: 0.02 } });

@@ -13,11 +13,11 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('browser bundles', () => {
-  for (const entry of ['bindings/index.ts', 'protocol/index.ts', 'transport/sim/index.ts', 'client/browser.ts']) {
+  for (const entry of ['bindings/index.ts', 'protocol/index.ts', 'testing/index.ts', 'client/browser.ts']) {
     it(`${entry} bundles without Node`, async () => {
       const { metafile } = await bundle(`export * from './${entry}';`);
       expect(externals(metafile)).toEqual([]);
-      expect(Object.keys(metafile.inputs).filter((file) => /(^|\/)transport\/node\//.test(file))).toEqual([]);
+      expect(Object.keys(metafile.inputs).filter((file) => /(^|\/)platform\/node\//.test(file))).toEqual([]);
     });
   }
 });

@@ -98,7 +98,7 @@ describe('a row counts as missing', () => {
 
   test('when its test is of another surface', async () => {
     const group = { section: '7', surface: 'android', group: 'error code', kind: 'error', names: ['PARSE'] } as const;
-    const test = 'test/transport/node/files.test.ts > reports where a file is not JSON: %j';
+    const test = 'test/platform/node/files.test.ts > reports where a file is not JSON: %j';
     const entry = { symbol: 'protocol/errors/index:catalogue.PARSE', test, names: ['*: error code: PARSE'] };
     expect(await checkRows(root, listRows([group], [entry]))).toMatchObject([
       { state: 'missing', reason: 'the test does not go through the surface android' },

@@ -37,9 +37,19 @@ describe('citations of PROTOCOL.md', () => {
   const sections = new Set([...page.matchAll(/^#+ (?:Appendix )?([\dA-Z]+(?:\.\d+)*)\.? /gm)].map(([, number]) => number));
 
   it('name sections that exist', () => {
-    const files = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'test'].flatMap((folder) =>
-      sources(folder),
-    );
+    const files = [
+      'core-as',
+      'bindings',
+      'protocol',
+      'platform',
+      'runtime',
+      'testing',
+      'device',
+      'client',
+      'server',
+      'cli',
+      'test',
+    ].flatMap((folder) => sources(folder));
     const cited = files.flatMap((file) =>
       [...textOf(file).matchAll(/PROTOCOL\.md[`)]* ?(?:§|section )(\d+(?:\.\d+)*)/g)].map(([text, number]) => ({ file, text, number })),
     );
@@ -67,7 +77,9 @@ describe('citations of PROTOCOL.md', () => {
 describe('ARCHITECTURE.md', () => {
   it('names only files that exist', () => {
     const named = [
-      ...read('ARCHITECTURE.md').matchAll(/`((?:core-as|bindings|protocol|transport|device|client|server|cli|test|bench)\/[\w./-]+)`/g),
+      ...read('ARCHITECTURE.md').matchAll(
+        /`((?:core-as|bindings|protocol|platform|runtime|testing|device|client|server|cli|test|bench)\/[\w./-]+)`/g,
+      ),
     ];
     expect(named.length).toBeGreaterThan(10);
     expect(named.map(([, path]) => path as string).filter((path) => !existsSync(new URL(path, root)))).toEqual([]);

@@ -48,7 +48,7 @@ const GENERATED: Readonly<Record<string, (code: string) => Row | undefined>> = {
 };
 const CATALOGUE_TABLES = Object.keys(GENERATED).filter((heading) => GENERATED[heading] === ofCatalogue);
 const NEVER = 'Codes that are never raised';
-const SOURCES = ['bindings', 'protocol', 'transport', 'client', 'device', 'server'];
+const SOURCES = ['bindings', 'protocol', 'platform', 'runtime', 'testing', 'client', 'device', 'server'];
 
 describe('docs/errors.md', () => {
   it('says what the code says', async () => {

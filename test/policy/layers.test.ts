@@ -10,21 +10,23 @@ import { breaches, circles, foldersInOrder } from './folder-order.ts';
 import { type ImportGraph, importGraph, imports, root, sources, stripped, targetOf, textOf } from './imports.ts';
 
 /**
- * Layer → layers that it may import besides itself. `transport/node` and `transport/browser` are shells around the pure
- * rest of transport.
+ * Layer → layers that it may import besides itself. `platform` itself is what a platform must provide; `platform/node`
+ * and `platform/browser` provide it.
  */
 const mayImport: Record<string, readonly string[]> = {
   'core-as': [],
   bindings: [],
   protocol: ['bindings'],
-  transport: ['bindings', 'protocol'],
-  'transport/node': ['bindings', 'protocol', 'transport'],
-  'transport/browser': ['bindings', 'protocol', 'transport'],
-  device: ['bindings', 'protocol', 'transport', 'transport/node'],
-  server: ['bindings', 'protocol', 'transport', 'transport/node'],
-  client: ['bindings', 'protocol', 'transport'],
-  'client host': ['bindings', 'protocol', 'transport', 'client', 'transport/node', 'transport/browser'],
-  cli: ['bindings', 'protocol', 'transport', 'transport/node', 'device', 'client', 'client host', 'server'],
+  platform: ['bindings', 'protocol'],
+  'platform/node': ['bindings', 'protocol', 'platform'],
+  'platform/browser': ['bindings', 'protocol', 'platform'],
+  runtime: ['bindings', 'protocol', 'platform'],
+  testing: ['bindings', 'protocol', 'platform', 'runtime'],
+  device: ['bindings', 'protocol', 'platform', 'platform/node', 'runtime'],
+  server: ['bindings', 'protocol', 'platform', 'platform/node', 'runtime'],
+  client: ['bindings', 'protocol', 'platform', 'runtime'],
+  'client host': ['bindings', 'protocol', 'platform', 'platform/node', 'platform/browser', 'runtime', 'client'],
+  cli: ['bindings', 'protocol', 'platform', 'platform/node', 'runtime', 'device', 'client', 'client host', 'server'],
 };
 
 /** Layer → packages (and `node:`) that it may import. */
@@ -32,9 +34,11 @@ const packages: Record<string, RegExp> = {
   'core-as': /^$/,
   bindings: /^@scure\/base$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  'transport/node': /^(node:.+|koffi|multicast-dns|proxy-from-env|ws)$/,
-  'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
+  platform: /^@noble\/(curves|hashes)(\/|$)/,
+  'platform/node': /^(node:.+|koffi|multicast-dns|proxy-from-env|ws)$/,
+  'platform/browser': /^@noble\/(curves|hashes)(\/|$)/,
+  runtime: /^@scure\/base(\/|$)/,
+  testing: /^@noble\/hashes(\/|$)/,
   device: /^(node:.+|coap)$/,
   server: /^(node:.+|fastify|jose|kysely|libsql|ws)$/,
   client: /^$/,
@@ -42,10 +46,10 @@ const packages: Record<string, RegExp> = {
   cli: /^(node:.+|commander|cli-progress|jose|qrcode-generator)$/,
 };
 
-const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];
+const folders = ['core-as', 'bindings', 'protocol', 'platform', 'runtime', 'testing', 'device', 'client', 'server', 'cli'];
 
 /** Top folders with an inner order: one line each in ARCHITECTURE.md. */
-const ordered = ['core-as', 'protocol', 'transport', 'device', 'client', 'server'];
+const ordered = ['core-as', 'protocol', 'platform', 'runtime', 'testing', 'device', 'client', 'server'];
 /** Top folders with too few files for an inner order. */
 const unordered = ['bindings', 'cli'];
 
@@ -62,11 +66,11 @@ describe('layers', () => {
 
   it('finds a forbidden import', () => {
     expect(violation('protocol/noise/x.ts', 'node:crypto')).not.toEqual([]);
-    expect(violation('protocol/noise/x.ts', '../../transport/driver.ts')).not.toEqual([]);
-    expect(violation('client/stream.ts', '../transport/node/udp.ts')).not.toEqual([]);
+    expect(violation('protocol/noise/x.ts', '../../runtime/driver.ts')).not.toEqual([]);
+    expect(violation('client/stream.ts', '../platform/node/udp.ts')).not.toEqual([]);
     expect(violation('device/attach.ts', '../server/index.ts')).not.toEqual([]);
     expect(violation('protocol/coap/x.ts', 'cbor-x')).not.toEqual([]);
-    expect(violation('transport/host/host.ts', '../../protocol/index.ts')).toEqual([]);
+    expect(violation('runtime/host/host.ts', '../../protocol/index.ts')).toEqual([]);
   });
 
   it('has no other top-level code folder', () => {
@@ -155,8 +159,8 @@ describe('the order inside a folder', () => {
   });
 });
 
-describe('protocol, session, simulator and driver', () => {
-  const pure = [...sources('protocol'), ...sources('transport').filter((file) => layer(file) === 'transport')];
+describe('protocol, platform, runtime and simulator', () => {
+  const pure = ['protocol', 'platform', 'runtime', 'testing'].flatMap((folder) => sources(folder).filter((file) => layer(file) === folder));
   const host = /\b(Date|Math\.random|globalThis|performance|setTimeout|setInterval|setImmediate|queueMicrotask|process|Buffer|console)\b/;
 
   it('use no clock, no randomness and no platform global', () => {
@@ -184,7 +188,7 @@ describe('source files', () => {
 
 function layer(file: string): string {
   const [folder = '', second = ''] = file.split('/');
-  if (folder === 'transport' && (second === 'node' || second === 'browser')) return `transport/${second}`;
+  if (folder === 'platform' && (second === 'node' || second === 'browser')) return `platform/${second}`;
   if (folder === 'client' && /^(node|browser)(\.ts|-)/.test(basename(file))) return 'client host';
   return folder;
 }

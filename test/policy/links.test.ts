@@ -15,7 +15,7 @@ const INDEX = 'docs/README.md';
 const LINK = /\]\(\s*<?([^)\s>]+)>?(?:\s+["'(][^)]*)?\)|^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)|\b(?:href|src)="([^"]+)"/gm;
 /** A path from the root, in code. */
 const CODE_PATH =
-  /`((?:core-as|bindings|protocol|transport|device|client|server|cli|test|bench|docs)\/[\w./-]+\.(?:md|ts|mjs|json|c)|[A-Z]+\.md)(?:#([\w-]+))?`/g;
+  /`((?:core-as|bindings|protocol|platform|runtime|testing|device|client|server|cli|test|bench|docs)\/[\w./-]+\.(?:md|ts|mjs|json|c)|[A-Z]+\.md)(?:#([\w-]+))?`/g;
 
 const documents = documentsBelow('');
 const pages = documents.filter((path) => path.startsWith('docs/') && path !== INDEX);

@@ -23,7 +23,7 @@ describe.each(pages)('%s', (page) => {
 
   it('names only files that exist', () => {
     const links = [...read(page).matchAll(/\]\(([^)#:]+)\)/g)].map(([, path]) => new URL(path as string, folder));
-    const named = [...read(page).matchAll(/`((?:core-as|transport|protocol|cli|test|bench|docs)\/[\w./-]+\.\w+)`/g)];
+    const named = [...read(page).matchAll(/`((?:core-as|platform|runtime|testing|protocol|cli|test|bench|docs)\/[\w./-]+\.\w+)`/g)];
     const files = named.map(([, path]) => new URL(`../../${path}`, folder));
     expect([...links, ...files].filter((file) => !existsSync(file)).map(String)).toEqual([]);
   });

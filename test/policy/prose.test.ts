@@ -5,7 +5,21 @@ import { describe, expect, it } from 'vitest';
 import { root, textOf } from './imports.ts';
 import { CITATIONS, PHRASES, type ProseLine, proseOf, refused, tooWide } from './prose.ts';
 
-const FOLDERS = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench', 'test', 'docs'];
+const FOLDERS = [
+  'core-as',
+  'bindings',
+  'protocol',
+  'platform',
+  'runtime',
+  'testing',
+  'device',
+  'client',
+  'server',
+  'cli',
+  'bench',
+  'test',
+  'docs',
+];
 /** They hold the refused phrases as data. */
 const OWN = ['test/policy/prose.ts', 'test/policy/prose.test.ts'];
 /** Texts of others: vectors of an RFC, as published. */

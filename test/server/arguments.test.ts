@@ -1,9 +1,9 @@
 /** What a base station takes: a wrong type, and a setting that does not exist, is refused before anything is opened. */
 import { expect, test } from 'vitest';
+import { silentLog } from '../../platform/environment.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import * as entry from '../../server/index.ts';
 import { Basestation, defaultSettings, startBasestation } from '../../server/index.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectFunctionsChecked, Fixed, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
 

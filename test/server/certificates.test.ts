@@ -8,13 +8,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../platform/environment.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodeAttachRequest } from '../../protocol/control/index.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
+import { Host } from '../../runtime/host/index.ts';
+import { StationProof } from '../../runtime/station/proof.ts';
 import { openStore, startBasestation } from '../../server/index.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { Host } from '../../transport/host/index.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
-import { StationProof } from '../../transport/station/proof.ts';
 import { authority, type ServerPair, serverPair } from '../support/certificates.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -14,13 +14,13 @@ import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
 import { runProgram } from '../../cli/frame/program.ts';
+import { silentLog } from '../../platform/environment.ts';
+import { getHttps } from '../../platform/node/https.ts';
+import { nodeEnvironment } from '../../platform/node/index.ts';
 import { encodeBinding, readBindingAnswer } from '../../protocol/stun/index.ts';
+import { Host } from '../../runtime/host/index.ts';
 import { readLastStart, readStatus } from '../../server/administration/index.ts';
 import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../server/index.ts';
-import { silentLog } from '../../transport/environment.ts';
-import { Host } from '../../transport/host/index.ts';
-import { getHttps } from '../../transport/node/https.ts';
-import { nodeEnvironment } from '../../transport/node/index.ts';
 import { authority, serverPair } from '../support/certificates.ts';
 
 let parent: string;

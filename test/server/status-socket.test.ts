@@ -5,8 +5,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { stderrLog } from '../../platform/node/index.ts';
 import { readStatus, serveStatus } from '../../server/status-socket.ts';
-import { stderrLog } from '../../transport/node/index.ts';
 import { eventually } from '../support/eventually.ts';
 
 const attached = [{ productId: 'pr-1', deviceId: 'de-1', since: '2026-01-02T03:04:05.678Z', address: '192.0.2.1:5000' }];

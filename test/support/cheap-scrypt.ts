@@ -1,6 +1,7 @@
 /** A platform whose scrypt is a cheap function, the same at both ends. */
+
+import type { Environment } from '../../platform/environment.ts';
 import type { ScryptCost } from '../../protocol/crypto-provider.ts';
-import type { Environment } from '../../transport/environment.ts';
 
 const CHEAP: ScryptCost = { N: 16, r: 8, p: 1 };
 

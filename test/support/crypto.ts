@@ -4,9 +4,9 @@
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, scryptSync } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
+import { nobleCrypto } from '../../platform/noble-crypto.ts';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import type { Aead } from '../../protocol/noise/index.ts';
-import { nobleCrypto } from '../../transport/noble-crypto.ts';
 
 /** A seeded generator of numbers in [0, 1): mulberry32. */
 export function generator(seed: number): () => number {

@@ -9,7 +9,7 @@
  * Blocks are functions of this process and share its globals, except `console` and the given names.
  */
 import { expect } from 'vitest';
-import { Deferred } from '../../transport/deferred.ts';
+import { Deferred } from '../../runtime/deferred.ts';
 
 /** A fenced block of JavaScript. */
 export interface Block {

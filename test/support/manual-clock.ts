@@ -1,4 +1,4 @@
-import type { Clock } from '../../transport/environment.ts';
+import type { Clock } from '../../platform/environment.ts';
 
 /** Time that stands still until the test lets it pass; scheduled work runs on the way. */
 export class ManualClock implements Clock {

@@ -4,7 +4,7 @@
  */
 import { createSocket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import type { MdnsLink } from '../../transport/mdns.ts';
+import type { MdnsLink } from '../../platform/mdns.ts';
 
 /** Name of the loopback interface. */
 export const LOOPBACK = Object.entries(networkInterfaces()).find(([, list]) => list?.[0]?.internal === true)?.[0] ?? 'lo';

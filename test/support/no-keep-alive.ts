@@ -1,5 +1,5 @@
 /** For searches whose sessions have no keep-alive. */
-import type { SearchKind } from '../../transport/rendezvous/index.ts';
+import type { SearchKind } from '../../runtime/rendezvous/index.ts';
 
 export const noKeepAlive: Pick<SearchKind, 'keepInterval' | 'keepAliveReport'> = {
   keepInterval: () => 25_000,

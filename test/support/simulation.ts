@@ -1,7 +1,7 @@
 /** Simulations for tests: the same keys and the same bytes, in virtual time and with less real time. */
 import { Core } from '../../bindings/index.ts';
-import { nativeCrypto } from '../../transport/node/crypto.ts';
-import { Simulation, type SimulationOptions } from '../../transport/sim/index.ts';
+import { nativeCrypto } from '../../platform/node/crypto.ts';
+import { Simulation, type SimulationOptions } from '../../testing/index.ts';
 
 /**
  * Linear memory of a host's core, where its configuration does not set it. V8 marks everything after each 64 MiB of

@@ -1,7 +1,7 @@
 /** WebSockets to a simulated host in the role of a base station: each becomes a socket of its host. */
-import type { Host } from '../../transport/host/index.ts';
-import type { SimulatedHost, WebSocketListenOptions } from '../../transport/sim/index.ts';
-import { WebSocketSocket } from '../../transport/websocket/index.ts';
+import type { Host } from '../../runtime/host/index.ts';
+import { WebSocketSocket } from '../../runtime/websocket/index.ts';
+import type { SimulatedHost, WebSocketListenOptions } from '../../testing/index.ts';
 
 /** Accepts them from now on. */
 export function acceptWebSockets(environment: SimulatedHost, host: Host, options: Pick<WebSocketListenOptions, 'port' | 'secure'>): void {

@@ -1,7 +1,7 @@
 /** What the test vectors start from: keys, secrets, names and numbers that nothing else uses. */
 import type { DataParameters } from '../../bindings/index.ts';
+import { nativeCrypto } from '../../platform/node/crypto.ts';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
-import { nativeCrypto } from '../../transport/node/crypto.ts';
 
 /** Node's cryptography without randomness. */
 export const crypto = fixedCrypto([]);

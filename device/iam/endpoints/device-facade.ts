@@ -1,6 +1,7 @@
 /** The part of a device that the endpoints use. */
+
+import type { Clock } from '../../../platform/environment.ts';
 import type { DeviceDetails, PushAnswer } from '../../../protocol/records/index.ts';
-import type { Clock } from '../../../transport/environment.ts';
 import type { DeviceConnection } from '../../connections.ts';
 import type { Caller } from '../caller.ts';
 import type { Attributes } from '../policy.ts';

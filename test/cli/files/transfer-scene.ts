@@ -2,7 +2,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installFiles } from '../../../cli/device-app/files.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { MemoryDevice } from './memory-streams.ts';
 

@@ -6,7 +6,7 @@ import { ClientTurns } from '../../../cli/device-app/client-turns.ts';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { Leftovers } from '../../../cli/device-app/leftovers.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { MemoryDevice } from './memory-streams.ts';

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { type RouteSearchOptions, searchRoute } from '../../../client/connect/keep-route.ts';
 import { stationError } from '../../../protocol/control/index.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
-import { pause } from '../../../transport/pause.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import { pause } from '../../../runtime/pause.ts';
+import { Simulation } from '../../../testing/index.ts';
 
 /**
  * A session that wants a route, a base station that refuses with `answer`, and the times of the requests.

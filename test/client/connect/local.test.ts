@@ -7,9 +7,9 @@ import { type Connection, type ConnectionOptions, SvcClient } from '../../../cli
 import type { DeviceOptions } from '../../../device/index.ts';
 import { type DnsMessage, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
 import { type ErrorCode, RemoteError } from '../../../protocol/errors/index.ts';
-import type { MdnsBrowser } from '../../../transport/discovery/index.ts';
-import type { Host } from '../../../transport/host/index.ts';
-import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { MdnsBrowser } from '../../../runtime/discovery/index.ts';
+import type { Host } from '../../../runtime/host/index.ts';
+import type { SimulatedHost } from '../../../testing/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

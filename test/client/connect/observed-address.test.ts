@@ -9,11 +9,11 @@ import { encode } from '../../../protocol/cbor/index.ts';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, decodeConnectRequest } from '../../../protocol/control/index.ts';
 import { asSvcError } from '../../../protocol/errors/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
-import { StationConnector } from '../../../transport/station/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
+import { StationConnector } from '../../../runtime/station/index.ts';
+import { openStation } from '../../runtime/session/support.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
-import { openStation } from '../../transport/session/support.ts';
 
 interface Connecting {
   readonly code: string;

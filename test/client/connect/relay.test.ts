@@ -1,7 +1,7 @@
 /** Client to device through a base station, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConnectionEvent, LocalError, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
-import { silentLog, withLog } from '../../../transport/environment.ts';
+import { silentLog, withLog } from '../../../platform/environment.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../../client/browser.ts';
 import type { ConnectionOptions, SvcClient } from '../../../client/node.ts';
+import { withLog } from '../../../platform/environment.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
-import { withLog } from '../../../transport/environment.ts';
 import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { PEM_OF_ROOT, publishDocument } from '../../support/fixture/station-document.ts';

@@ -6,7 +6,7 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../../client/node.ts';
-import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../../testing/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 
 let fixture: ProductFixture;

@@ -11,8 +11,8 @@ import {
   type SvcClient,
 } from '../../../client/node.ts';
 import type { DatagramLoss, DeviceConnection } from '../../../device/index.ts';
-import type { BoundSocket } from '../../../transport/environment.ts';
-import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { BoundSocket } from '../../../platform/environment.ts';
+import type { SimulatedHost } from '../../../testing/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

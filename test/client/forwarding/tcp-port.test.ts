@@ -7,8 +7,8 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
-import { Deferred } from '../../../transport/deferred.ts';
-import type { SessionStream } from '../../../transport/session/index.ts';
+import { Deferred } from '../../../runtime/deferred.ts';
+import type { SessionStream } from '../../../runtime/session/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

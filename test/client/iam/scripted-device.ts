@@ -5,7 +5,7 @@ import { type Connection, IamUtil } from '../../../client/node.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Router, textReply } from '../../../protocol/coap/index.ts';
 import { loadExchange } from '../../../protocol/password/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

@@ -4,7 +4,7 @@ import type { TunnelListener } from '../../../client/platform.ts';
 import { LocalTunnel } from '../../../client/tunnels/local-tunnel.ts';
 import { Router } from '../../../protocol/coap/index.ts';
 import { encodeTunnelService } from '../../../protocol/records/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

@@ -5,9 +5,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection, SvcClient, UdpTunnel, UdpTunnelOptions } from '../../../client/node.ts';
 import type { AuthorizationRequest } from '../../../device/index.ts';
-import type { BoundSocket } from '../../../transport/environment.ts';
-import { bindError } from '../../../transport/node/udp-errors.ts';
-import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { BoundSocket } from '../../../platform/environment.ts';
+import { bindError } from '../../../platform/node/udp-errors.ts';
+import type { SimulatedHost } from '../../../testing/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 

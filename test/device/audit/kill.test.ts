@@ -6,7 +6,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { verifyAuditLog } from '../../../device/audit/index.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { TestProcess } from '../../support/process.ts';
 import { useLogDirectory } from './log-directory.ts';
 

@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createIamSecrets, Device, demoState, openIam, STATE_FILE } from '../../../device/index.ts';
-import { nodeCrypto } from '../../../transport/node/index.ts';
+import { nodeCrypto } from '../../../platform/node/index.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const [one, other] = [new Device().createPrivateKey(), new Device().createPrivateKey()];

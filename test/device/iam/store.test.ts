@@ -13,7 +13,7 @@ import {
   productionState,
   STATE_FILE,
 } from '../../../device/iam/index.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

@@ -4,7 +4,7 @@ import type { PasswordAuthenticationRequest } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import * as password from '../../../protocol/password/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { PasswordDevice } from './password-device.ts';
 
 const { FIRST, SECOND } = password.PasswordPath;

@@ -5,13 +5,13 @@
 import type { Connection } from '../../../client/node.ts';
 import type { Device } from '../../../device/index.ts';
 import type { PasswordSource } from '../../../device/password/source.ts';
+import type { Environment } from '../../../platform/environment.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { loadExchange, makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
-import type { Environment } from '../../../transport/environment.ts';
-import type { Host } from '../../../transport/host/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
-import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import type { Host } from '../../../runtime/host/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
+import type { LinkOptions, SimulatedHost, Simulation } from '../../../testing/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { DEVICE_NAME, ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

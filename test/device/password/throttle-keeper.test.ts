@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PasswordThrottle } from '../../../device/password/throttle.ts';
 import { ThrottleKeeper } from '../../../device/password/throttle-keeper.ts';
-import type { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../testing/index.ts';
 import { nativeHost } from '../../support/crypto.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 

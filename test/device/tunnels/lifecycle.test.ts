@@ -6,13 +6,13 @@ import { Connections, type DeviceConnection } from '../../../device/connections.
 import { StreamListeners } from '../../../device/streams.ts';
 import { TunnelConcurrencyLimit } from '../../../device/tunnels/concurrency-limit.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
+import { silentLog } from '../../../platform/environment.ts';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { LocalError, StreamCode, streamError } from '../../../protocol/errors/index.ts';
-import { Deferred } from '../../../transport/deferred.ts';
-import { Emitter } from '../../../transport/emitter.ts';
-import { silentLog } from '../../../transport/environment.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
-import { IncomingStream } from '../../../transport/session/incoming-stream.ts';
-import type { Session, SessionStream } from '../../../transport/session/index.ts';
+import { Deferred } from '../../../runtime/deferred.ts';
+import { Emitter } from '../../../runtime/emitter.ts';
+import { IncomingStream } from '../../../runtime/session/incoming-stream.ts';
+import type { Session, SessionStream } from '../../../runtime/session/index.ts';
 import { noPaths } from '../../support/no-paths.ts';
 
 const PORT = 0x8000_0000;

@@ -10,8 +10,8 @@ import type { Connection } from '../../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../../device/index.ts';
 import { PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
 import { connectTcp, serviceRefusal } from '../../../device/tunnels/tcp.ts';
+import { unsentBytes } from '../../../platform/node/unsent-bytes.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
-import { unsentBytes } from '../../../transport/node/unsent-bytes.ts';
 import { eventually } from '../../support/eventually.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 

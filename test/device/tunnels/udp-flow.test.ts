@@ -3,8 +3,8 @@ import { beforeEach, expect, test } from 'vitest';
 import type { DeviceConnection } from '../../../device/connections.ts';
 import { PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
 import { UdpFlow } from '../../../device/tunnels/udp-flow.ts';
-import type { ConnectOptions } from '../../../transport/environment.ts';
-import { noDatagrams, type SessionStream } from '../../../transport/session/index.ts';
+import type { ConnectOptions } from '../../../platform/environment.ts';
+import { noDatagrams, type SessionStream } from '../../../runtime/session/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const NAMES = ['::1', '127.0.0.1', '192.0.2.1'];

@@ -2,8 +2,8 @@
 import { createSocket } from 'node:dgram';
 import { encode } from 'dns-packet';
 import { serve } from '../../../dist/bench/processes/child.js';
+import { toPacket } from '../../../dist/platform/node/mdns-packets.js';
 import { dnsResponse, MDNS_PORT, serviceRecords } from '../../../dist/protocol/discovery/index.js';
-import { toPacket } from '../../../dist/transport/node/mdns-packets.js';
 
 const GROUP = '224.0.0.251';
 /** Services in a packet. */

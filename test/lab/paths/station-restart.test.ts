@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
 import { percentile } from '../../../bench/report.ts';
-import type { PathsReport } from '../../../transport/rendezvous/index.ts';
+import type { PathsReport } from '../../../runtime/rendezvous/index.ts';
 import { record } from '../figures.ts';
 import type { Namespace } from '../namespaces.ts';
 import { BULK, ECHO_TUNNEL, Echo, startEcho, TRICKLE } from './echo.ts';

@@ -4,7 +4,7 @@
  */
 import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
-import type { PathsReport } from '../../../transport/rendezvous/index.ts';
+import type { PathsReport } from '../../../runtime/rendezvous/index.ts';
 import { record } from '../figures.ts';
 import { connect, type Home } from './internet.ts';
 import { type LabDevice, labWithProducts, type View } from './products.ts';

@@ -6,7 +6,7 @@ import type { Connection, ConnectionEvent } from '../../../protocol/connection/i
 import { mostStreams } from '../../../protocol/endpoint/context.ts';
 import type { EndpointConfig } from '../../../protocol/endpoint/index.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
-import type { LinkOptions } from '../../../transport/sim/index.ts';
+import type { LinkOptions } from '../../../testing/index.ts';
 import { dial, type EndpointFixture, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
 import { seeds } from '../../support/tiered.ts';
 

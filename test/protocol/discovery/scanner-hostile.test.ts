@@ -1,7 +1,7 @@
 /** The mDNS scanner of one link among strangers, in virtual time: invalid messages, floods of records, full tables. */
 import { describe, expect, test } from 'vitest';
 import { type DnsRecord, dnsQuery, SERVICE_TYPE, serviceRecords } from '../../../protocol/discovery/index.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { Bench, instance, ofTypes, PEER, records, shown, WHOLE, withTtl } from './scanner-bench.ts';
 
 describe('hostile messages', () => {

@@ -1,7 +1,7 @@
 /** Rates of handshakes per network: what an attacker with many networks can use up, and what the next client gets. */
 import { describe, expect, it } from 'vitest';
 import { InitiateRates, NetworkLimiter } from '../../../protocol/endpoint/rate.ts';
-import { Random } from '../../../transport/sim/index.ts';
+import { Random } from '../../../testing/index.ts';
 
 const RATE = 5;
 const address = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;

@@ -2,7 +2,7 @@
 import type { SocketAddress } from '../../../protocol/address.ts';
 import { Learner } from '../../../protocol/keep-alive/index.ts';
 import { answerPort, encodeBindingAnswer } from '../../../protocol/stun/index.ts';
-import { Random } from '../../../transport/sim/index.ts';
+import { Random } from '../../../testing/index.ts';
 import { nativeHost } from '../../support/crypto.ts';
 
 export const SERVER: SocketAddress = { address: '198.51.100.1', port: 4434 };

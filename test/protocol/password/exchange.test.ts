@@ -1,9 +1,9 @@
 /** The exchange, bound to a connection: it succeeds only if both ends have equal inputs. */
 import { scryptSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { nodeCrypto } from '../../../platform/node/crypto.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import * as password from '../../../protocol/password/index.ts';
-import { nodeCrypto } from '../../../transport/node/crypto.ts';
 import { hosts, nativeHost } from '../../support/crypto.ts';
 
 const CHEAP = { N: 16, r: 8, p: 1 };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NatReport } from '../../../protocol/control/index.ts';
 import { classifyNat, type NatSample } from '../../../protocol/rendezvous/nat-class.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { seeds } from '../../support/tiered.ts';
 import { ModelNat, type ModelOptions } from './nat-model.ts';
 

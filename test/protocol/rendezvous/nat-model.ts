@@ -3,7 +3,7 @@
  * ports in between.
  */
 import type { NatSample } from '../../../protocol/rendezvous/nat-class.ts';
-import type { Random } from '../../../transport/sim/random.ts';
+import type { Random } from '../../../testing/random.ts';
 
 export interface ModelOptions {
   readonly mapping: 'independent' | 'address' | 'address-port';

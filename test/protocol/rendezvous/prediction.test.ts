@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { NatReport } from '../../../protocol/control/index.ts';
 import { classifyNat } from '../../../protocol/rendezvous/nat-class.ts';
 import { predictPorts } from '../../../protocol/rendezvous/prediction.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { seeds } from '../../support/tiered.ts';
 import { ModelNat } from './nat-model.ts';
 

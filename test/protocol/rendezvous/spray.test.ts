@@ -1,7 +1,7 @@
 /** Sprayed ports: which ports, at what times, and how soon one hits. */
 import { describe, expect, test } from 'vitest';
 import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS, SprayPlan } from '../../../protocol/rendezvous/spray.ts';
-import { Random } from '../../../transport/sim/random.ts';
+import { Random } from '../../../testing/random.ts';
 import { seeds } from '../../support/tiered.ts';
 
 const PORTS = 65_536 - 1024;

@@ -1,12 +1,12 @@
 /** How the keys of issuers are fetched and cached, also with misbehaving issuers. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
+import { LogTally } from '../../../runtime/log-tally.ts';
 import { KeySets, TIMEOUT } from '../../../server/jwt/key-sets.ts';
 import type { KeySet } from '../../../server/jwt/keys.ts';
 import type { HttpAnswer, HttpGetRequest } from '../../../server/outbound/http.ts';
 import { defaultSettings } from '../../../server/station/settings.ts';
-import { LogTally } from '../../../transport/log-tally.ts';
-import type { SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import type { SimulatedHost, Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { ISSUER, jwtApp } from './issuer.ts';
 

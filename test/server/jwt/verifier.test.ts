@@ -1,12 +1,12 @@
 /** Which tokens admit a client, how often they are checked, and which are cached. */
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type Clock, silentLog } from '../../../platform/environment.ts';
+import { LogTally } from '../../../runtime/log-tally.ts';
 import type { KeySets } from '../../../server/jwt/key-sets.ts';
 import { type KeySet, readKeySet } from '../../../server/jwt/keys.ts';
 import type { VerifyToken } from '../../../server/jwt/token.ts';
 import { type TokenVerdict, TokenVerifier } from '../../../server/jwt/verifier.ts';
-import { type Clock, silentLog } from '../../../transport/environment.ts';
-import { LogTally } from '../../../transport/log-tally.ts';
-import type { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { goodClaims, type IssuerKey, issuerKey, jwtApp, NOW, signed } from './issuer.ts';
 

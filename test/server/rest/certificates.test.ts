@@ -3,8 +3,8 @@ import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Clock, silentLog } from '../../../platform/environment.ts';
 import { Certificates, type Pair } from '../../../server/rest/certificates.ts';
-import { type Clock, silentLog } from '../../../transport/environment.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -4,12 +4,12 @@ import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLog } from '../../../platform/environment.ts';
 import { listen } from '../../../server/rest/listen.ts';
 import { restApp } from '../../../server/rest/server.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { ApiKey, Store } from '../../../server/storage/store.ts';
-import { silentLog } from '../../../transport/environment.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const plain: ApiKey = {

@@ -5,11 +5,11 @@ import { connect, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { silentLog } from '../../../platform/environment.ts';
 import { clientError } from '../../../server/rest/errors.ts';
 import { listen } from '../../../server/rest/listen.ts';
 import { restApp } from '../../../server/rest/server.ts';
 import type { Store } from '../../../server/storage/store.ts';
-import { silentLog } from '../../../transport/environment.ts';
 
 const pem = (name: string): string => readFileSync(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url), 'utf8');
 

@@ -1,9 +1,9 @@
 /** `GET /.well-known/svc`: its content, how long it may be cached, and that clients can parse it. */
 import { expect, test } from 'vitest';
+import { silentLog } from '../../../platform/environment.ts';
 import { decodeStationDocument, STATION_DOCUMENT_PATH } from '../../../protocol/records/index.ts';
 import { restApp } from '../../../server/rest/server.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
-import { silentLog } from '../../../transport/environment.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
 const fingerprint = 'ab'.repeat(32);

@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { type HttpPost, nodePost } from '../../../server/outbound/http.ts';
 import { ServiceInvoker } from '../../../server/services/invoker.ts';
 import { newServiceSecret } from '../../../server/services/signature.ts';
 import { Sealer, serviceRecord } from '../../../server/storage/sealing.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const device = { productId: 'pr-1', deviceId: 'de-1' };

@@ -1,14 +1,14 @@
 /** Invitations that were made before the wall clock of a base station was set. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Environment } from '../../../platform/environment.ts';
 import { encodeJoinRequest } from '../../../protocol/control/index.ts';
+import { LogTally } from '../../../runtime/log-tally.ts';
 import { type Administration, invitations, inviteDevice } from '../../../server/administration/index.ts';
 import { ClockSteps } from '../../../server/station/clock-steps.ts';
 import { JoinApi } from '../../../server/station/join-api.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
-import type { Environment } from '../../../transport/environment.ts';
-import { LogTally } from '../../../transport/log-tally.ts';
-import type { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
 const HOUR = 3_600_000;

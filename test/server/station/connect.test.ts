@@ -12,7 +12,7 @@ import {
   StationPath,
 } from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';

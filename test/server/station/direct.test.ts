@@ -20,8 +20,8 @@ import {
   type SocketAddress,
   StationPath,
 } from '../../../protocol/control/index.ts';
-import { Session } from '../../../transport/session/index.ts';
-import { askAddress } from '../../../transport/station/index.ts';
+import { Session } from '../../../runtime/session/index.ts';
+import { askAddress } from '../../../runtime/station/index.ts';
 import { ids, SCT, STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';

@@ -12,10 +12,10 @@ import {
   encodeP2pConnectAnswer,
   StationPath,
 } from '../../../protocol/control/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
 import type { DeviceIds, Directory, Location } from '../../../server/station/directory.ts';
 import type { Presence } from '../../../server/station/presence.ts';
-import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';

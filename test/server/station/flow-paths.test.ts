@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest';
 import { decodeConnectAnswer } from '../../../protocol/control/index.ts';
-import { type DatagramFlow, noDatagrams, type Session } from '../../../transport/session/index.ts';
+import { type DatagramFlow, noDatagrams, type Session } from '../../../runtime/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
-import { Random } from '../../../transport/sim/index.ts';
+import { Random } from '../../../testing/index.ts';
 import { ids, STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { seeds } from '../../support/tiered.ts';

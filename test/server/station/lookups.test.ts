@@ -1,8 +1,8 @@
 /** Questions to the directory, without a base station: which are asked, asked again, given up and refused. */
 import { beforeEach, expect, test } from 'vitest';
+import type { Session } from '../../../runtime/session/index.ts';
 import type { Directory, Location } from '../../../server/station/directory.ts';
 import { type LookupResult, Lookups } from '../../../server/station/lookups.ts';
-import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 

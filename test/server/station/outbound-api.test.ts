@@ -2,10 +2,10 @@
 import { expect, test, vi } from 'vitest';
 import { type CoapResponse, parsePath, Router } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import type { HttpAnswer, HttpRequest, StationSettings } from '../../../server/index.ts';
 import { OutboundApi, type OutboundOptions } from '../../../server/station/outbound-api.ts';
 import { defaultSettings } from '../../../server/station/settings.ts';
-import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';

@@ -2,11 +2,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { Rates } from '../../../protocol/rates.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { Admission, type AdmissionOptions } from '../../../server/station/admission.ts';
 import { Presence } from '../../../server/station/presence.ts';
 import { addressKey } from '../../../server/station/rates.ts';
 import { Waiters } from '../../../server/station/waiters.ts';
-import type { Session } from '../../../transport/session/index.ts';
 
 const session = (name: string): Session => ({ name }) as unknown as Session;
 const device = { productId: 'pr-1', deviceId: 'de-1' };

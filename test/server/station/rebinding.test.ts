@@ -1,8 +1,8 @@
 /** Routes follow the channel of their end once its new address is validated, and nothing else (PROTOCOL.md §6). */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
-import { Random, type SimulatedPacket, type SocketAddress } from '../../../transport/sim/index.ts';
+import type { Session } from '../../../runtime/session/index.ts';
+import { Random, type SimulatedPacket, type SocketAddress } from '../../../testing/index.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { Relay } from '../../../server/station/relay.ts';
-import type { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
 const channel = (name: string, socket = 0): { validatedPath: Path } => ({

@@ -3,14 +3,14 @@
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PathsReport } from '../../../client/node.ts';
+import type { BindOptions, BoundSocket, Environment } from '../../../platform/environment.ts';
+import { silentLog } from '../../../platform/environment.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { encodeBinding, encodeBindingToPort, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
 import { checkStun, Stun } from '../../../server/station/stun.ts';
-import type { BindOptions, BoundSocket, Environment } from '../../../transport/environment.ts';
-import { silentLog } from '../../../transport/environment.ts';
-import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { SimulatedHost } from '../../../testing/index.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';

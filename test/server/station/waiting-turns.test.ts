@@ -1,16 +1,16 @@
 /** More clients wait for a device than may connect at once. Individual timers would all trigger one another. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { Status } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeConnectRequest, encodeP2pConnectAnswer } from '../../../protocol/control/index.ts';
+import { LogTally } from '../../../runtime/log-tally.ts';
+import type { Session } from '../../../runtime/session/index.ts';
 import { ClientApi } from '../../../server/station/client-api.ts';
 import { Presence } from '../../../server/station/presence.ts';
 import { defaultSettings } from '../../../server/station/settings.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
-import { LogTally } from '../../../transport/log-tally.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 
 const RATE = defaultSettings.connectsPerDevice;

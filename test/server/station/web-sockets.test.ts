@@ -2,11 +2,11 @@
  * Which WebSocket the base station closes, and that its slot is freed at once, whether or not the peer closes its end.
  */
 import { expect, it, vi } from 'vitest';
+import type { Clock } from '../../../platform/environment.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { WebSockets } from '../../../server/station/web-sockets.ts';
-import type { Clock } from '../../../transport/environment.ts';
+import { FakePipe } from '../../runtime/websocket/fake-pipe.ts';
 import { heapUsed } from '../../support/garbage.ts';
-import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
 
 /** Only `sessions` use WebSockets, and show no credential. */
 function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {

@@ -2,8 +2,8 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
+import { nodeCrypto } from '../../../platform/node/index.ts';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
-import { nodeCrypto } from '../../../transport/node/index.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 

@@ -10,12 +10,12 @@ import { connect as connectSecurely } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { silentLog } from '../../../platform/environment.ts';
+import { nodeEnvironment } from '../../../platform/node/index.ts';
 import { encodeAttachRequest } from '../../../protocol/control/index.ts';
+import { Host } from '../../../runtime/host/index.ts';
+import { SharedQueue, WebSocketSocket } from '../../../runtime/websocket/index.ts';
 import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../../server/index.ts';
-import { silentLog } from '../../../transport/environment.ts';
-import { Host } from '../../../transport/host/index.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
-import { SharedQueue, WebSocketSocket } from '../../../transport/websocket/index.ts';
 import { eventually } from '../../support/eventually.ts';
 
 let parent: string;

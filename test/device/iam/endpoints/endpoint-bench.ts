@@ -15,12 +15,12 @@ import {
   stateDocument,
 } from '../../../../device/iam/index.ts';
 import type { Attributes } from '../../../../device/iam/policy.ts';
+import type { Clock } from '../../../../platform/environment.ts';
 import { type CborValue, decode, encode } from '../../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Exchanges, encodeMessage, MethodCode, parsePath } from '../../../../protocol/coap/index.ts';
 import { LocalError } from '../../../../protocol/errors/index.ts';
 import type { PushAnswer } from '../../../../protocol/records/index.ts';
-import type { Clock } from '../../../../transport/environment.ts';
-import type { Session } from '../../../../transport/session/index.ts';
+import type { Session } from '../../../../runtime/session/index.ts';
 import { next, option, requestOf, textOption } from '../../../protocol/coap/messages.ts';
 import { noPaths } from '../../../support/no-paths.ts';
 import { fakeSecrets, iamOf, key, stateOf, user } from '../model.ts';

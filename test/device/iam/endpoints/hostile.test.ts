@@ -4,7 +4,7 @@
  */
 import { describe, expect, it, test } from 'vitest';
 import { type CborValue, encode } from '../../../../protocol/cbor/index.ts';
-import { Random } from '../../../../transport/sim/random.ts';
+import { Random } from '../../../../testing/random.ts';
 import { hostile, joined } from '../../../fuzz/mutate.ts';
 import { seeds } from '../../../support/tiered.ts';
 import { key } from '../model.ts';

@@ -1,0 +1,47 @@
+/** Creates the endpoint of a host, with its own core. */
+import type { Core } from '../../bindings/index.ts';
+import type { Environment } from '../../platform/environment.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
+import { Endpoint } from '../../protocol/endpoint/index.ts';
+import type { HostConfig, HostLimits } from './config.ts';
+import { defaultParameters } from './defaults.ts';
+import type { Running } from './restarting-engine.ts';
+
+/** @throws LocalError NOT_IMPLEMENTED (no wasm SIMD here), OUT_OF_MEMORY */
+export async function startEndpoint(
+  environment: Environment,
+  config: HostConfig,
+  limits: HostLimits,
+  resetSecret: Uint8Array,
+): Promise<Running> {
+  const { responder, info, acceptStreams, streamWindow, congestion, capacity } = config;
+  const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
+  const core = await environment.createCore({ maxPacketSize, ...config.core });
+  const endpoint = new Endpoint({
+    core,
+    crypto: withHashOf(core, environment.crypto),
+    identity: config.identity,
+    parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
+    limits,
+    resetSecret,
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(responder === undefined ? {} : { responder }),
+    ...(info === undefined ? {} : { info }),
+    ...(acceptStreams === undefined ? {} : { acceptStreams }),
+    ...(streamWindow === undefined ? {} : { streamWindow }),
+    ...(congestion === undefined ? {} : { congestion }),
+  });
+  return { core, endpoint };
+}
+
+/**
+ * The host's cryptography with the core's hashes: a handshake computes some fifty short hashes, and each costs more to
+ * set up with the host's.
+ */
+function withHashOf({ hash }: Core, crypto: CryptoProvider): CryptoProvider {
+  return {
+    ...crypto,
+    sha256: (...parts) => hash.sha256(...parts),
+    hmacSha256: (key, ...parts) => hash.hmacSha256(key, ...parts),
+  };
+}

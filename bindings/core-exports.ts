@@ -17,9 +17,9 @@ export interface CoreExports extends AeadExports, HashExports, Record<string, un
   packetOffsetsAt(): number;
   packetLengthsAt(): number;
   resultsAt(): number;
-  mostPeerStreams(): number;
-  mostPeerMessages(): number;
-  mostFirstData(): number;
+  maxPeerStreams(): number;
+  maxPeerMessages(): number;
+  maxFirstData(): number;
   limitStreamSegments(segments: number): void;
   releasePacket(offset: number): number;
   moduleStats(): void;

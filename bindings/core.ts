@@ -18,7 +18,7 @@ import { Trap } from './trap.ts';
 /** Result fields in use; the core has room for more (core-as/memory/layout.ts). */
 const RESULTS = 32;
 /** Largest number of segments that the core can express: more than any memory. */
-const MOST_SEGMENTS = 0xffff_ffff;
+const MAX_SEGMENTS = 0xffff_ffff;
 
 /** Statistics of a whole core. */
 export interface CoreStats {
@@ -46,8 +46,8 @@ export class Core {
   readonly packetOffsets: Uint32Array;
   readonly packetLengths: Uint32Array;
   /** Byte streams and messages that one peer can hold open at a time: announce no more (`DataParameters`). */
-  readonly mostPeerStreams: number;
-  readonly mostPeerMessages: number;
+  readonly maxPeerStreams: number;
+  readonly maxPeerMessages: number;
   /** Most packets in use at a time: written by `CoreConnection.transmit` and not released. */
   readonly packetSlots: number;
   private readonly internals: CoreInternals;
@@ -78,8 +78,8 @@ export class Core {
     this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), MAX_BATCH);
     this.aead = new OneShotAead(exports, this.buffer);
     this.hash = new CoreHash(exports, this.buffer);
-    this.mostPeerStreams = exports.mostPeerStreams();
-    this.mostPeerMessages = exports.mostPeerMessages();
+    this.maxPeerStreams = exports.maxPeerStreams();
+    this.maxPeerMessages = exports.maxPeerMessages();
     this.internals = {
       exports,
       trap: new Trap(exports),
@@ -98,8 +98,8 @@ export class Core {
    * Bytes of a new peer that can wait to be read: announce no more (`DataParameters`). The least while bytes that
    * no application reads fill half of their memory.
    */
-  get mostFirstData(): number {
-    return this.internals.exports.mostFirstData();
+  get maxFirstData(): number {
+    return this.internals.exports.maxFirstData();
   }
 
   /**
@@ -143,7 +143,7 @@ export class Core {
    * streams wait as long. Peers keep their announced credit; bytes without room are accepted when they come again.
    */
   limitStreamSegments(segments: number): void {
-    if (!this.failed) this.internals.exports.limitStreamSegments(Math.min(segments, MOST_SEGMENTS));
+    if (!this.failed) this.internals.exports.limitStreamSegments(Math.min(segments, MAX_SEGMENTS));
   }
 
   stats(): CoreStats {

@@ -26,7 +26,7 @@ const DEFAULTS = {
 };
 /** Memory per stream record by default, bytes; smallest number of records. */
 const MEMORY_PER_STREAM = 4_096;
-const LEAST_STREAMS = 64;
+const MIN_STREAMS = 64;
 
 let compiled: WebAssembly.Module | undefined;
 
@@ -77,7 +77,7 @@ function prepare(instance: WebAssembly.Instance, options: CoreOptions): CoreExpo
     );
   }
   const { connections, memory, streamSegments, maxPacketSize, connectionWindow, ...other } = { ...DEFAULTS, ...options };
-  const streams = other.streams ?? Math.max(LEAST_STREAMS, Math.floor(memory / MEMORY_PER_STREAM));
+  const streams = other.streams ?? Math.max(MIN_STREAMS, Math.floor(memory / MEMORY_PER_STREAM));
   const pages = Math.ceil(memory / PAGE);
   const missing = pages - exports.memory.buffer.byteLength / PAGE;
   try {

@@ -36,7 +36,7 @@ export interface DoctorOptions extends TargetOptions {
 /** ms between two checks of a connection that still searches for a direct path. */
 const LOOK = 50;
 /** The least MaxData (PROTOCOL.md §5.4), bytes. */
-const LEAST_CREDIT = 2 * 66_560;
+const MIN_CREDIT = 2 * 66_560;
 /** An attempt that follows within this time, ms, belongs to the first: ports are guessed again. */
 const SOON = 1_000;
 
@@ -192,7 +192,7 @@ function connectedFinding(
   };
   const isUdpSilent = whyNotDirect?.code === 'UDP_BLOCKED' && station?.over === 'websocket';
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: isUdpSilent ? udpAdvice(url) : adviceOn(whyNotDirect.code, facts) };
-  const cramped = connection.stats().sendCredit! <= LEAST_CREDIT;
+  const cramped = connection.stats().sendCredit! <= MIN_CREDIT;
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive, cramped };
 }
 

@@ -11,7 +11,7 @@ import { checkRendezvous, type RendezvousMode, type RendezvousOptions } from './
 import * as settings from './settings.ts';
 
 /** Units of the stream buffer that the core needs. */
-const LEAST_SEGMENTS = 128;
+const MIN_SEGMENTS = 128;
 
 export abstract class DeviceSetup {
   readonly #parts: DeviceParts;
@@ -220,7 +220,7 @@ export abstract class DeviceSetup {
    * @throws LocalError INVALID_ARGUMENT
    */
   limitStreamSegments(limit: number): void {
-    this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit, LEAST_SEGMENTS));
+    this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit, MIN_SEGMENTS));
   }
 
   /**

@@ -12,16 +12,16 @@ const LOOPBACK_PAYLOAD = 65_000;
 const HEADERS_IPV4 = 28;
 const HEADERS_IPV6 = 48;
 /** The least of IPv6 (RFC 8200 §5), and the largest IP packet. */
-export const LEAST_MTU = 1280;
-const MOST_MTU = 65_535;
+export const MIN_MTU = 1280;
+const MAX_MTU = 65_535;
 
 /**
  * Checks the MTU of a link that a person stated, and returns it.
  * @throws LocalError INVALID_ARGUMENT unless a whole number from 1,280 to 65,535
  */
 export function checkLinkMtu(mtu: number): number {
-  if (Number.isInteger(mtu) && mtu >= LEAST_MTU && mtu <= MOST_MTU) return mtu;
-  throw new LocalError('INVALID_ARGUMENT', `${mtu} is not the MTU of a link: use ${LEAST_MTU} to ${MOST_MTU}`);
+  if (Number.isInteger(mtu) && mtu >= MIN_MTU && mtu <= MAX_MTU) return mtu;
+  throw new LocalError('INVALID_ARGUMENT', `${mtu} is not the MTU of a link: use ${MIN_MTU} to ${MAX_MTU}`);
 }
 
 /** Returns the packet size, bytes of UDP payload, that a host on links of this MTU should accept and send. */

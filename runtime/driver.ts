@@ -60,7 +60,7 @@ export interface DriverStats {
 /** Packets per service before arrivals get their turn: what waits behind a bulk transfer waits for one such batch. */
 const PACKETS_PER_SERVICE = 32;
 /** Free slots below which the engine may return no packets only because it lacks slots. */
-const LEAST_FREE = 2;
+const MIN_FREE = 2;
 /** Share of the engine's slots that is left for the last socket when all others stall. */
 const RESERVE = 1 / 4;
 /** ms until the next service after one that threw, so that a persistent bug does not spin. */
@@ -369,7 +369,7 @@ export class Driver<Event> {
       }
       const packets = this.#engine.transmit(now, this.#room);
       if (packets === null) {
-        const isShort = this.#engine.slots - this.#lent < LEAST_FREE;
+        const isShort = this.#engine.slots - this.#lent < MIN_FREE;
         this.#askAgain = isShort || this.#hadNoRoom || this.#full.size > 0 || this.#flushing.length > 0;
         return;
       }

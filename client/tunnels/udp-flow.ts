@@ -10,7 +10,7 @@ import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../runtime/session/index.ts';
 
 /** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 
 /** The session and stream port that a tunnel leads to. */
 export interface Target {
@@ -69,7 +69,7 @@ export class LocalFlow {
     if (this.#state !== 'open') return;
     this.#lastUsed = this.#options.clock.now();
     if (this.#datagrams !== null) this.#datagrams.send(payload);
-    else if (this.#waiting.push(new Uint8Array(payload)) > MOST_WAITING) {
+    else if (this.#waiting.push(new Uint8Array(payload)) > MAX_WAITING) {
       this.#waiting.shift();
       this.#options.counts.dropped++;
     }

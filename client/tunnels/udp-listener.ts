@@ -23,8 +23,8 @@ const MAX_FLOWS = 128;
 /** Our constant, ms. */
 const REST = 1_000;
 /** Our constants: datagrams that wait to leave for local programs, and their bytes. */
-const MOST_LEAVING = 256;
-const MOST_LEAVING_BYTES = 1024 * 1024;
+const MAX_LEAVING = 256;
+const MAX_LEAVING_BYTES = 1024 * 1024;
 
 /** Limits of a tunnel's flows. */
 export interface UdpTunnelOptions {
@@ -180,7 +180,7 @@ export class UdpTunnelListener implements TunnelListener {
 
   #toProgram(payload: Uint8Array, path: Path): void {
     const { length } = payload;
-    if (this.#leaving >= MOST_LEAVING || this.#leavingBytes + length > MOST_LEAVING_BYTES) {
+    if (this.#leaving >= MAX_LEAVING || this.#leavingBytes + length > MAX_LEAVING_BYTES) {
       this.#counts.dropped++;
       return;
     }

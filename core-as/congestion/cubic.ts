@@ -16,7 +16,7 @@ const CUBIC_C: f64 = 0.4;
 export const BETA_CUBIC: f64 = 0.7;
 const ALPHA_CUBIC: f64 = (3 * (1 - BETA_CUBIC)) / (1 + BETA_CUBIC);
 /** §4.2: the target lies between the window and this multiple of it. */
-const MOST_TARGET: f64 = 1.5;
+const MAX_TARGET: f64 = 1.5;
 
 @unmanaged
 export class Cubic extends Model {
@@ -164,7 +164,7 @@ function avoid(c: Connection, cubic: Cubic, size: u32, now: f64): void {
   if (cubicWindow(c, cubic, t) < cubic.wEst) {
     cubic.window = max(window, cubic.wEst);
   } else {
-    const target = min(max(cubicWindow(c, cubic, t + <f64>c.smoothedRtt), window), MOST_TARGET * window);
+    const target = min(max(cubicWindow(c, cubic, t + <f64>c.smoothedRtt), window), MAX_TARGET * window);
     cubic.window += ((target - window) * <f64>size) / window;
   }
   c.congestionWindow = <u32>cubic.window;

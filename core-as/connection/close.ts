@@ -18,7 +18,7 @@ import { endFlight } from '../records/flight';
 import { probeTimeout } from '../records/rtt';
 
 /** Most bytes of a reason that are kept and sent. */
-export const MOST_REASON: u32 = 512;
+export const MAX_REASON: u32 = 512;
 
 /** Fields of a closing chunk. */
 @unmanaged
@@ -118,7 +118,7 @@ function begin(c: Connection, state: u8, frameType: u64, code: u64, reason: usiz
     const closing = closingOf(c);
     closing.code = code;
     closing.frameType = <u32>frameType;
-    closing.reasonLength = min(reasonLength, MOST_REASON);
+    closing.reasonLength = min(reasonLength, MAX_REASON);
     memory.copy(c.closing + REASON_AT, reason, closing.reasonLength);
     if (state == CLOSING) c.flags |= CLOSE_DUE;
   }

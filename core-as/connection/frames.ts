@@ -50,7 +50,7 @@ import { reset } from '../streams/send';
 import { onPeerClose } from './close';
 
 /** RFC 9000 §4.6 */
-const MOST_STREAMS: u64 = 1 << 60;
+const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 /** Whether the last packet is ack-eliciting. */
 export let outElicited: bool = false;
@@ -164,7 +164,7 @@ function maxStreamDataFrame(c: Connection): u32 {
 function maxStreamsFrame(c: Connection, messages: bool): u32 {
   const limit = readVarint();
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
-  if (limit > MOST_STREAMS) return ERROR_FRAME_ENCODING_ERROR;
+  if (limit > MAX_STREAM_COUNT) return ERROR_FRAME_ENCODING_ERROR;
   if (messages) onMaxMessages(c, limit);
   else onMaxStreams(c, limit);
   return ERROR_NO_ERROR;
@@ -198,7 +198,7 @@ function blockedFrame(c: Connection): u32 {
 
 /** Likewise: slots are freed as streams end. */
 function streamsBlockedFrame(): u32 {
-  return readVarint() > MOST_STREAMS ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
+  return readVarint() > MAX_STREAM_COUNT ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
 }
 
 function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {

@@ -27,9 +27,9 @@ import { rttInit } from '../records/rtt';
 import { giveBack, handleOf, takeConnection } from '../records/slab';
 import { Stream } from '../records/stream';
 import { ticksOf } from '../records/ticks';
-import { LEAST_DATA_WINDOW } from '../streams/credit';
+import { MIN_DATA_WINDOW } from '../streams/credit';
 import { freeStream } from '../streams/lifecycle';
-import { MOST_WINDOW, releaseWindow } from '../streams/window';
+import { MAX_WINDOW, releaseWindow } from '../streams/window';
 import { releaseClosing } from './close';
 import { drawSkip } from './skip';
 
@@ -146,11 +146,11 @@ function setTimes(c: Connection, now: f64): void {
 }
 
 function setCredit(c: Connection): void {
-  c.dataWindow = max(LEAST_DATA_WINDOW, <u32>field(P_LOCAL + P_DATA));
+  c.dataWindow = max(MIN_DATA_WINDOW, <u32>field(P_LOCAL + P_DATA));
   c.dataReceiveLimit = c.dataWindow;
-  c.dataSendLimit = max(<u64>LEAST_DATA_WINDOW, <u64>field(P_REMOTE + P_DATA));
-  c.initialStreamWindow = min(<u32>field(P_LOCAL + P_STREAM_DATA), MOST_WINDOW);
-  c.peerStreamWindow = min(<u32>field(P_REMOTE + P_STREAM_DATA), MOST_WINDOW);
+  c.dataSendLimit = max(<u64>MIN_DATA_WINDOW, <u64>field(P_REMOTE + P_DATA));
+  c.initialStreamWindow = min(<u32>field(P_LOCAL + P_STREAM_DATA), MAX_WINDOW);
+  c.peerStreamWindow = min(<u32>field(P_REMOTE + P_STREAM_DATA), MAX_WINDOW);
   c.maxStreams = <u16>field(P_LOCAL + P_STREAMS);
   c.maxMessages = <u16>field(P_LOCAL + P_MESSAGES);
   c.peerStreamLimit = c.maxStreams;

@@ -19,7 +19,7 @@ import { setAddress } from '../paths/switch';
 import { maybeReleasePaths } from '../paths/table';
 import { Connection } from '../records/connection';
 import { flightIsFull, newRecord, UNTRACKED } from '../records/flight';
-import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt, SMALL } from '../records/path';
+import { FREE, is, MAX_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt, SMALL } from '../records/path';
 import { emit } from './emit';
 
 /** Type and data. */
@@ -45,7 +45,7 @@ export function transmitProbe(c: Connection, now: f64): u8 {
 function nextPath(c: Connection, now: f64): u8 {
   const owed = nextResponsePath(c);
   if (owed != NO_PATH) return owed;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) if (pathAt(c, i).state != FREE && challengeDue(pathAt(c, i), now)) return i;
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) if (pathAt(c, i).state != FREE && challengeDue(pathAt(c, i), now)) return i;
   return NO_PATH;
 }
 

@@ -22,7 +22,7 @@ import { deliverDatagrams, outElicited, outNonProbing, receiveFrames } from './f
 import { endRest } from './resting';
 
 /** RFC 9001 §6.6 */
-const MOST_FAILURES: u64 = 1 << 36;
+const MAX_FAILURES: u64 = 1 << 36;
 
 /**
  * Our constant, ms: by then data sent in one burst with Complete has arrived, and a quick answer is ready. Not longer,
@@ -38,7 +38,7 @@ export function receive(c: Connection, start: u32, size: u32, path: u32, now: f6
   if (c.state >= DRAINING) return drop(c);
   const packet = receiveSlot + start;
   if (!unprotect(c, packet, size, now)) {
-    if (c.authenticationFailures >= MOST_FAILURES) closeOnViolation(c, ERROR_AEAD_LIMIT_REACHED, now);
+    if (c.authenticationFailures >= MAX_FAILURES) closeOnViolation(c, ERROR_AEAD_LIMIT_REACHED, now);
     return drop(c);
   }
   c.packetsReceived++;

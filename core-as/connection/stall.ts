@@ -7,7 +7,7 @@
  * also detects a dead path or route (paths/failover.ts). RFC 9000 §10.1.2 leaves it to an endpoint to test the path
  * with a PING; Chromium's QUIC does so after 200 ms of an open stream.
  *
- * A peer that merely has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
+ * A peer that merely has nothing to send for the moment costs two small packets, at most once in MIN_BYTES.
  */
 import { datagramBytes, forgetDatagramBytes } from '../datagrams/queue';
 import { next } from '../memory/list';
@@ -17,7 +17,7 @@ import { probeTimeout } from '../records/rtt';
 import { ALL_LINK, canReceive, has, PEER_RESET, RECEIVE_DONE, Stream } from '../records/stream';
 
 /** Our constant: bytes that must have arrived since the last such PING. PING and ACK are some 150 bytes: 1 % of it. */
-const LEAST_BYTES: u32 = 16_384;
+const MIN_BYTES: u32 = 16_384;
 
 /**
  * Our constant: time after the last packet, in probe timeouts. The peer's own probe, and its repetition, would have
@@ -27,14 +27,14 @@ const TIMEOUTS: f64 = 3;
 
 /** Returns when the PING is due, Infinity when nothing is expected or a probe timeout is armed anyway. */
 export function stallTime(c: Connection): f64 {
-  if (streamBytes(c) < LEAST_BYTES && datagramBytes(c) < LEAST_BYTES) return Infinity;
+  if (streamBytes(c) < MIN_BYTES && datagramBytes(c) < MIN_BYTES) return Infinity;
   if (c.flight && flightOf(c).outstanding > 0) return Infinity;
   return c.idleSince + TIMEOUTS * probeTimeout(c);
 }
 
 /** Queues the PING. */
 export function onStall(c: Connection): void {
-  if (datagramBytes(c) >= LEAST_BYTES || isInTheMiddle(c)) c.pending |= SEND_PING;
+  if (datagramBytes(c) >= MIN_BYTES || isInTheMiddle(c)) c.pending |= SEND_PING;
   c.askedAt = kibibytes(c);
   forgetDatagramBytes(c);
 }

@@ -55,7 +55,7 @@ const RETRY_AFTER: f64 = 20;
 /** Our constant: bytes of the ACK frame in a closing packet; the close frame needs the rest. */
 const ACK_IN_CLOSE: u32 = 128;
 /** Bytes of a closing frame without a reason: type, code, frame type, length. */
-const LEAST_CLOSE: u32 = 1 + 8 + 1 + 2;
+const MIN_CLOSE: u32 = 1 + 8 + 1 + 2;
 
 /** Our constant: encrypted packets should still be in a processor cache of 512 KiB when the kernel copies them. */
 const BATCH_BYTES: u32 = 3 << 16;
@@ -205,7 +205,7 @@ function emitComplete(c: Connection): u32 {
 
 function transmitClose(c: Connection, now: f64): void {
   const space = closeSpace(c);
-  if (freeSlots < 2 || space < LEAST_CLOSE) return;
+  if (freeSlots < 2 || space < MIN_CLOSE) return;
   if (flagged(c, SEND_COMPLETE) && c.complete) emitComplete(c);
   const packet = takeSlot();
   c.flags &= ~CLOSE_DUE;

@@ -12,9 +12,9 @@ import { Connection } from '../records/connection';
  * Our constants: most datagrams that wait for the reader, and to be sent: all parts of four of the largest. When half
  * of the budget is in use fewer may wait to be sent, so that messages keep the other half.
  */
-const MOST_RECEIVED: u32 = 64;
-const MOST_OUTGOING: u32 = 256;
-const MOST_WHEN_SCARCE: u32 = 16;
+const MAX_RECEIVED: u32 = 64;
+const MAX_OUTGOING: u32 = 256;
+const MAX_WHEN_SCARCE: u32 = 16;
 
 @unmanaged
 export class Queue {
@@ -44,7 +44,7 @@ export function queueOf(c: Connection, outgoing: bool): Queue {
 
 /** Number of datagrams that the outgoing queue still takes, as far as there are chunks. */
 export function outgoingRoom(c: Connection): u32 {
-  const most = scarce(budgetOf(true)) ? MOST_WHEN_SCARCE : MOST_OUTGOING;
+  const most = scarce(budgetOf(true)) ? MAX_WHEN_SCARCE : MAX_OUTGOING;
   const count = waiting(c, true);
   return count < most ? most - count : 0;
 }
@@ -55,7 +55,7 @@ export function enqueue(c: Connection, outgoing: bool, source: usize, length: u3
   if (!c.datagrams) return false;
   const queue = queueOf(c, outgoing);
   if (outgoing && outgoingRoom(c) == 0) return false;
-  if (!outgoing && queue.count >= MOST_RECEIVED) {
+  if (!outgoing && queue.count >= MAX_RECEIVED) {
     drop(c, false);
     queue.dropped++;
   }

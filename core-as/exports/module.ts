@@ -9,8 +9,8 @@ import { windowsInit } from '../streams/window';
 
 export { limitStreamSegments } from '../memory/chunks';
 export { transferSize } from '../memory/layout';
-export { mostPeerMessages, mostPeerStreams } from '../streams/table';
-export { mostFirstData } from '../streams/window';
+export { maxPeerMessages, maxPeerStreams } from '../streams/table';
+export { maxFirstData } from '../streams/window';
 
 /** Incremented whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {

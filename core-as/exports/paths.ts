@@ -8,7 +8,7 @@ import { issueId, roomForIds } from '../paths/local-ids';
 import { assignWaiting } from '../paths/remote-ids';
 import { MAY_REST } from '../records/connection';
 import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
-import { FREE, MOST_PATHS, pathAt, VALIDATED } from '../records/path';
+import { FREE, MAX_PATHS, pathAt, VALIDATED } from '../records/path';
 import { put, the } from './handle';
 
 /**
@@ -121,7 +121,7 @@ export function connectionIds(handle: u32): u32 {
 export function connectionPathStats(handle: u32, path: u32): bool {
   const c = the(handle);
   const isActive = path == c.activePath;
-  if (!isActive && (!c.paths || path >= MOST_PATHS || pathAt(c, path).state == FREE)) return false;
+  if (!isActive && (!c.paths || path >= MAX_PATHS || pathAt(c, path).state == FREE)) return false;
   if (isActive) putRecovery(c.smoothedRtt, c.minimumRtt, c.congestionWindow, c.bytesInFlight, c.packetSize);
   else {
     const p = pathAt(c, path);

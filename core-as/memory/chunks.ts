@@ -21,7 +21,7 @@ export const CHUNK_BITS: u32 = 10;
  * Our constant: least chunks of streams, both directions together. A packet of 1,452 bytes touches three, and a quarter
  * of those for received bytes is for data that closes gaps: with fewer chunks, that data could lack room for ever.
  */
-const LEAST_STREAMS: u32 = 32;
+const MIN_STREAMS: u32 = 32;
 
 export const BYTES_OUT: u32 = 0;
 export const BYTES_IN: u32 = 1;
@@ -60,7 +60,7 @@ export function poolInit(start: usize, end: usize, streamSegments: u32): void {
  */
 export function limitStreamSegments(segments: u32): void {
   let streams = <u32>((poolEnd - poolStart) >> CHUNK_BITS) / 2;
-  if (segments > 0) streams = min(streams, max(LEAST_STREAMS, segments / 4));
+  if (segments > 0) streams = min(streams, max(MIN_STREAMS, segments / 4));
   setLimit(BYTES_OUT, streams / 2);
   setLimit(BYTES_IN, streams - streams / 2);
 }

@@ -23,7 +23,7 @@ export const REPLAY_SIZE: usize = 1_024;
 export const STREAM_SIZE: usize = 384;
 
 const TRANSFER_SIZE: usize = 69_632;
-const MOST_SLOTS: u32 = 128;
+const MAX_SLOTS: u32 = 128;
 const RESULTS_SIZE: usize = 256;
 
 export let packetSlots: usize = 0;
@@ -58,7 +58,7 @@ export function layOut(connections: u32, streams: u32, size: usize, streamSegmen
 
   maxPacketSize = packetSize;
   packetSlotSize = align(HEADROOM + packetSize, 64);
-  packetSlotCount = min(MOST_SLOTS, max(BATCH, <u32>(size / 8 / packetSlotSize)));
+  packetSlotCount = min(MAX_SLOTS, max(BATCH, <u32>(size / 8 / packetSlotSize)));
   packetSlots = at;
   at += packetSlotSize * packetSlotCount;
 

@@ -15,7 +15,7 @@ export const LEAF_RANGES: u32 = 127;
 const FIRST: usize = 8;
 const PAIR: u32 = 8;
 
-const MOST_LEAVES: u32 = 254;
+const MAX_LEAVES: u32 = 254;
 /** Our constant: neighbours with at most this many ranges together are joined. */
 const JOINED: u32 = 96;
 
@@ -129,7 +129,7 @@ function split(set: usize, at: u32, kept: u32): bool {
 /** Makes the top a root with room for another leaf. */
 function ensureRoot(set: usize): bool {
   const top = load<usize>(set);
-  if (load<u32>(top, 4)) return load<u32>(top, 4) < MOST_LEAVES;
+  if (load<u32>(top, 4)) return load<u32>(top, 4) < MAX_LEAVES;
   const root = takeChunk(BOOKKEEPING);
   if (!root) return false;
   store<u32>(root, rangesIn(top));

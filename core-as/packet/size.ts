@@ -12,13 +12,13 @@ import { OVERHEAD, ROUTE_HEADER } from './header';
 export const BASE_PLPMTU: u32 = 1_200;
 
 /** Our constant: a lower bound, so that no peer can ask for packets without room for frames. */
-const LEAST_SIZE: u32 = 256;
+const MIN_SIZE: u32 = 256;
 
 /**
  * Sets the initial and the largest packet size of a new connection, bounded by our slots and by what the peer receives.
  */
 export function initSize(c: Connection, size: u32, ceiling: u32, peerMaxUdpPayload: u32): void {
-  const most = min(maxPacketSize, max(peerMaxUdpPayload, LEAST_SIZE));
+  const most = min(maxPacketSize, max(peerMaxUdpPayload, MIN_SIZE));
   c.packetSize = <u16>min(size, most);
   c.maxPlpmtu = <u16>max<u32>(c.packetSize, min(ceiling, most));
 }

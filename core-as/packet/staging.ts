@@ -2,7 +2,7 @@
  * The record of the packet under construction: it collects references, and recovery/sent.ts copies it into the flight
  * once the packet is complete and ack-eliciting. Packets that elicit no acknowledgement leave no record.
  */
-import { MOST_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, REFERENCES_AT, referenceOf, SentPacket } from '../records/flight';
+import { MAX_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, REFERENCES_AT, referenceOf, SentPacket } from '../records/flight';
 import { Stream } from '../records/stream';
 
 const stagingAt = memory.data(128, 16);
@@ -19,7 +19,7 @@ export function stageSent(): void {
 
 /** Returns whether another reference fits. */
 export function canStage(): bool {
-  return staging().references < MOST_REFERENCES;
+  return staging().references < MAX_REFERENCES;
 }
 
 /** Stages a reference: the packet carries `length` bytes of `s` from `offset`, or a control frame of it. */

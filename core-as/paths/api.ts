@@ -1,7 +1,7 @@
 /** API of the paths: adds further paths, keeps them warm, chooses the active one. The policy is the caller's. */
 import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
 import { Connection, flagged, INITIATOR, OPEN } from '../records/connection';
-import { ASKED, CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
+import { ASKED, CHALLENGING, FREE, is, KEPT, MAX_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
 import { challenge, rest, validationTime } from './challenges';
 import { suspect } from './failover';
 import { choose } from './migration';
@@ -85,5 +85,5 @@ export function removePath(c: Connection, index: u32): u32 {
 }
 
 function isPath(c: Connection, index: u32): bool {
-  return c.paths != 0 && index < MOST_PATHS && pathAt(c, index).state != FREE;
+  return c.paths != 0 && index < MAX_PATHS && pathAt(c, index).state != FREE;
 }

@@ -5,7 +5,7 @@
 import { openedId } from '../packet/protection';
 import { Connection, ELSEWHERE, flagged, LIMITED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
-import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, pathAt, UNKNOWN_PORT, VALIDATED } from '../records/path';
+import { CHALLENGING, FREE, is, MAX_PATHS, NEEDS_ID, NO_PATH, Path, pathAt, UNKNOWN_PORT, VALIDATED } from '../records/path';
 import { challenge, rest, validationTime } from './challenges';
 import { usePacketsId } from './local-ids';
 import { assignSpare } from './remote-ids';
@@ -51,7 +51,7 @@ function attribute(c: Connection, path: u32, size: u32, now: f64): void {
     if (path != <u32>c.activePath) arrivedOn = NO_PATH;
     return;
   }
-  if (path >= MOST_PATHS || pathAt(c, path).state == FREE) arrivedOn = newcomer(c, path);
+  if (path >= MAX_PATHS || pathAt(c, path).state == FREE) arrivedOn = newcomer(c, path);
   if (arrivedOn == NO_PATH) return;
   const p = pathAt(c, arrivedOn);
   p.bytesReceived += <f64>size;
@@ -86,7 +86,7 @@ function newcomer(c: Connection, path: u32): u8 {
 /** Returns the path on which the peer uses the same id, the active one before others. */
 function twinOf(c: Connection, index: u8): u8 {
   if (pathAt(c, c.activePath).localId == openedId) return c.activePath;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) {
     if (i != index && pathAt(c, i).state != FREE && pathAt(c, i).localId == openedId) return i;
   }
   return NO_PATH;

@@ -19,7 +19,7 @@ import {
   is,
   KEPT,
   LEAVING,
-  MOST_PATHS,
+  MAX_PATHS,
   NEEDS_ID,
   Path,
   pathAt,
@@ -38,7 +38,7 @@ const VALIDATION_PTOS: f64 = 3;
  * Our constant: the first repetition comes after half a PTO, so that three challenges fit into a check of 3 PTO; not
  * sooner than this, ms.
  */
-const LEAST_INTERVAL: f64 = 20;
+const MIN_INTERVAL: f64 = 20;
 /**
  * Our constants, ms: when a path that the caller does not keep is forgotten. A peer that keeps one warm uses it more
  * often; an unvalidated one may be an attacker's.
@@ -48,7 +48,7 @@ const FORGET_UNVALIDATED: f64 = 5_000;
 /** Our constant: one keep-warm challenge in this many has full size. */
 const FULL_ONE_IN: u8 = 8;
 /** Header, tag and the challenge itself. */
-const LEAST_PACKET: f64 = 13 + 16 + 9 + 9;
+const MIN_PACKET: f64 = 13 + 16 + 9 + 9;
 
 /** Time for a new path to answer, ms. */
 export function validationTime(c: Connection, index: u8): f64 {
@@ -90,7 +90,7 @@ export function noteChallenge(c: Connection, index: u8, data: u64, fullSize: boo
   store<f64>(place, now, 8);
   const bit = <u8>(1 << (p.challengesSent % <u8>CHALLENGES));
   p.fullSize = fullSize ? p.fullSize | bit : p.fullSize & ~bit;
-  const interval = max(pathProbeTimeout(c, index) / 2, LEAST_INTERVAL);
+  const interval = max(pathProbeTimeout(c, index) / 2, MIN_INTERVAL);
   p.challengeAt = now + interval * <f64>(1 << min(p.challengesSent, 10));
   if (p.challengesSent < 200) p.challengesSent += 1;
 }
@@ -101,7 +101,7 @@ export function pathTime(c: Connection): f64 {
   // A challenge that finds the number space full goes out after the acknowledgement or timer that makes room.
   const isFull = flightIsFull(c);
   let next = Infinity;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.state == FREE) continue;
     next = min(next, p.deadline);
@@ -123,5 +123,5 @@ export function rest(c: Connection, index: u8, now: f64): void {
 }
 
 function mayAsk(p: Path): bool {
-  return !is(p, NEEDS_ID) && allowance(p) >= LEAST_PACKET;
+  return !is(p, NEEDS_ID) && allowance(p) >= MIN_PACKET;
 }

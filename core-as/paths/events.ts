@@ -2,7 +2,7 @@
 import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_VALIDATED } from '../codes.generated';
 import { Connection } from '../records/connection';
 import { idsOf } from '../records/connection-ids';
-import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_VALIDATED, pathAt, pathsOf } from '../records/path';
+import { MAX_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_VALIDATED, pathAt, pathsOf } from '../records/path';
 import { maybeReleasePaths } from './table';
 
 /** Path index and value of the event that `nextPathEvent` returned. */
@@ -20,7 +20,7 @@ export function nextPathEvent(c: Connection): u32 {
     pathsOf(c).reason = 0;
     return report(EVENT_PATH_CHANGED, c.activePath, reason);
   }
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     if (take(c, i, NEWS_VALIDATED)) return report(EVENT_PATH_VALIDATED, i, 0);
     if (take(c, i, NEWS_FAILED)) return report(EVENT_PATH_FAILED, i, 0);
     if (take(c, i, NEWS_GONE)) return report(EVENT_PATH_FAILED, i, 1);

@@ -18,7 +18,7 @@ import {
   is,
   KEPT,
   LEAVING,
-  MOST_PATHS,
+  MAX_PATHS,
   pathAt,
   pathsOf,
   VALIDATED,
@@ -42,7 +42,7 @@ export function onProbeTimeout(c: Connection, now: f64): void {
 export function suspect(c: Connection, now: f64): void {
   if (is(pathAt(c, c.activePath), CHALLENGING) || !hasOther(c)) return;
   pathsOf(c).checkStart = now;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) {
     if (i == c.activePath || mayTakeOver(c, i)) challenge(c, i, now + checkTime(c, i), now);
   }
 }
@@ -69,7 +69,7 @@ function lastAsked(c: Connection, index: u8): f64 {
 }
 
 function hasOther(c: Connection): bool {
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) if (mayTakeOver(c, i)) return true;
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) if (mayTakeOver(c, i)) return true;
   return false;
 }
 

@@ -20,7 +20,7 @@ import {
   TOKEN,
   tokenOf,
 } from '../records/connection-ids';
-import { is, KEPT, MOST_PATHS, pathAt } from '../records/path';
+import { is, KEPT, MAX_PATHS, pathAt } from '../records/path';
 import { dropPath } from './table';
 
 const ID: u32 = 8;
@@ -94,7 +94,7 @@ export function usePacketsId(c: Connection, ours: LocalId): void {
  */
 function leavePaths(c: Connection, id: u64): void {
   if (!c.paths) return;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (i == c.activePath || p.localId != id) continue;
     if (is(p, KEPT)) p.localId = 0;

@@ -30,7 +30,7 @@ import {
   is,
   KEPT,
   LEAVING,
-  MOST_PATHS,
+  MAX_PATHS,
   NEWS_FAILED,
   NEWS_VALIDATED,
   NO_PATH,
@@ -228,7 +228,7 @@ function failOverTo(c: Connection, index: u8, now: f64): void {
 /** The path with the shortest round trip among those that answered since the check began. */
 function bestAnswering(c: Connection): u8 {
   let best = NO_PATH;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (i == c.activePath || p.state == FREE || !is(p, FULL_SIZE) || p.answeredAt < pathsOf(c).checkStart) continue;
     if (best == NO_PATH || p.smoothedRtt < pathAt(c, best).smoothedRtt) best = i;
@@ -239,7 +239,7 @@ function bestAnswering(c: Connection): u8 {
 /** The path other than the active one that answered last, NO_PATH when none is validated. */
 function lastValidated(c: Connection): u8 {
   let last = NO_PATH;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (i == c.activePath || p.state != VALIDATED) continue;
     if (last == NO_PATH || p.answeredAt > pathAt(c, last).answeredAt) last = i;

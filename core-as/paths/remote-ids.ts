@@ -18,7 +18,7 @@ import {
   TOKEN,
   tokenOf,
 } from '../records/connection-ids';
-import { FREE, is, MOST_PATHS, NEEDS_ID, Path, pathAt } from '../records/path';
+import { FREE, is, MAX_PATHS, NEEDS_ID, Path, pathAt } from '../records/path';
 import { REFUSED } from '../records/status';
 import { clearId, retire } from './retirement';
 import { ensurePaths } from './table';
@@ -63,7 +63,7 @@ export function assignSpare(c: Connection, p: Path, isActive: bool): bool {
 /** New ids arrived: paths that wait for one continue. */
 export function assignWaiting(c: Connection): void {
   if (!c.paths) return;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.state != FREE && is(p, NEEDS_ID)) assignSpare(c, p, i == c.activePath);
   }
@@ -117,7 +117,7 @@ function retireOld(c: Connection): bool {
 }
 
 function takeFromPaths(c: Connection, slot: u8): void {
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.state == FREE || p.remoteSlot != slot) continue;
     p.remoteSlot = NO_ID;

@@ -1,11 +1,11 @@
 /** Waiting responses to PATH_CHALLENGE, at most four; a peer that sends challenges faster is not answered. */
 import { Connection } from '../records/connection';
-import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from '../records/path';
+import { MAX_RESPONSES, NO_PATH, pathsOf, responseOf } from '../records/path';
 
 /** Queues a response with `data` for the path of that index, in a full-size datagram or not; dropped when four wait. */
 export function queueResponse(c: Connection, data: u64, index: u8, fullSize: bool): void {
   const all = pathsOf(c);
-  if (<u32>all.responses >= MOST_RESPONSES) return;
+  if (<u32>all.responses >= MAX_RESPONSES) return;
   const place = responseOf(c, all.responses++);
   store<u64>(place, data);
   store<u8>(place, index, 8);

@@ -10,14 +10,14 @@ import {
   ID_SENT,
   ID_USED,
   idsOf,
-  MOST_RETIRED,
+  MAX_RETIRED,
   RemoteId,
   remoteAt,
   retirementAt,
   TOKEN,
   tokenOf,
 } from '../records/connection-ids';
-import { FREE, MOST_PATHS, pathAt } from '../records/path';
+import { FREE, MAX_PATHS, pathAt } from '../records/path';
 
 /** Largest size of RETIRE_CONNECTION_ID, bytes. */
 const FRAME: usize = 9;
@@ -28,7 +28,7 @@ const FRAME: usize = 9;
 export function retireUnused(c: Connection, slot: u8): void {
   const theirs = remoteAt(c, slot);
   if (theirs.state != ID_USED || c.remoteId == theirs.id) return;
-  if (c.paths) for (let i: u32 = 0; i < MOST_PATHS; i++) if (pathAt(c, i).state != FREE && pathAt(c, i).remoteSlot == slot) return;
+  if (c.paths) for (let i: u32 = 0; i < MAX_PATHS; i++) if (pathAt(c, i).state != FREE && pathAt(c, i).remoteSlot == slot) return;
   // The list is full only with a peer that never acknowledges: the next id of such a peer closes the connection.
   if (retire(c, theirs.sequence)) clearId(theirs);
 }
@@ -36,7 +36,7 @@ export function retireUnused(c: Connection, slot: u8): void {
 /** Writes the due retirements into packet `number`. */
 export function fillRetirements(c: Connection, to: usize, limit: usize, number: u64): usize {
   let end = to;
-  for (let i: u32 = 0; i < MOST_RETIRED; i++) {
+  for (let i: u32 = 0; i < MAX_RETIRED; i++) {
     const entry = retirementAt(c, i);
     if (entry.state != ID_DUE || end + FRAME > limit) continue;
     end = writeVarint(writeVarint(end, RETIRE_CONNECTION_ID), entry.sequence);
@@ -48,7 +48,7 @@ export function fillRetirements(c: Connection, to: usize, limit: usize, number: 
 
 /** Schedules an id for retirement; false when too many wait for their acknowledgement (§5.1.2). */
 export function retire(c: Connection, sequence: u64): bool {
-  for (let i: u32 = 0; i < MOST_RETIRED; i++) {
+  for (let i: u32 = 0; i < MAX_RETIRED; i++) {
     const entry = retirementAt(c, i);
     if (entry.state != ID_FREE) continue;
     entry.sequence = sequence;

@@ -17,7 +17,7 @@ import {
   FULL_SIZE,
   is,
   KEPT,
-  MOST_PATHS,
+  MAX_PATHS,
   NEWS_GONE,
   NO_PATH,
   ON_ROUTE,
@@ -61,7 +61,7 @@ export function ensurePaths(c: Connection): bool {
  * those the caller wants stay.
  */
 export function takePath(c: Connection, wanted: u32): u8 {
-  let index = wanted < MOST_PATHS && pathAt(c, wanted).state == FREE ? <u8>wanted : findFree(c);
+  let index = wanted < MAX_PATHS && pathAt(c, wanted).state == FREE ? <u8>wanted : findFree(c);
   if (index == NO_PATH) {
     index = leastWorth(c);
     if (index == NO_PATH) return NO_PATH;
@@ -95,7 +95,7 @@ export function maybeReleasePaths(c: Connection): void {
   if (!c.paths || flagged(c, LIMITED)) return;
   const all = pathsOf(c);
   if (all.responses > 0 || all.reason != 0) return;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.news != 0 || (i == c.activePath ? is(p, CHALLENGING) : p.state != FREE)) return;
   }
@@ -104,7 +104,7 @@ export function maybeReleasePaths(c: Connection): void {
 
 export function releasePaths(c: Connection): void {
   if (!c.paths) return;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) releaseSavedModel(pathAt(c, i));
+  for (let i: u32 = 0; i < MAX_PATHS; i++) releaseSavedModel(pathAt(c, i));
   releaseChunk(c.paths, BOOKKEEPING);
   c.paths = 0;
 }
@@ -119,14 +119,14 @@ function begin(p: Path, state: u8): void {
 }
 
 function findFree(c: Connection): u8 {
-  for (let i: u32 = 0; i < MOST_PATHS; i++) if (pathAt(c, i).state == FREE && pathAt(c, i).news == 0) return <u8>i;
+  for (let i: u32 = 0; i < MAX_PATHS; i++) if (pathAt(c, i).state == FREE && pathAt(c, i).news == 0) return <u8>i;
   return NO_PATH;
 }
 
 function leastWorth(c: Connection): u8 {
   const all = pathsOf(c);
   let found = NO_PATH;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+  for (let i: u32 = 0; i < MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (i == c.activePath || i == all.former || is(p, KEPT | CHOSEN)) continue;
     if (found == NO_PATH || p.state < pathAt(c, found).state) found = <u8>i;

@@ -8,7 +8,7 @@
  * The consequences for the choice of the active path are not decided here (migration.ts).
  */
 import { Connection, flagged, LIMITED, RESTING } from '../records/connection';
-import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, SMALL, VALIDATED } from '../records/path';
+import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MAX_PATHS, pathAt, SMALL, VALIDATED } from '../records/path';
 import { guessRtt } from '../recovery/path-state';
 import { keepWarm, rest, validationTime } from './challenges';
 import { suspect } from './failover';
@@ -18,7 +18,7 @@ import { dropPath } from './table';
 /** A PATH_RESPONSE arrived, on any path (§8.2.3). Unknown data is ignored. */
 export function onResponse(c: Connection, data: u64, now: f64): void {
   if (!c.paths) return;
-  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.state == FREE || !is(p, CHALLENGING)) continue;
     const sent = min(<u32>p.challengesSent, CHALLENGES);
@@ -33,7 +33,7 @@ export function onResponse(c: Connection, data: u64, now: f64): void {
 
 /** Handles passed deadlines, and warm paths whose turn it is. */
 export function onPathTimeout(c: Connection, now: f64): void {
-  for (let i: u8 = 0; i < <u8>MOST_PATHS && c.paths; i++) {
+  for (let i: u8 = 0; i < <u8>MAX_PATHS && c.paths; i++) {
     const p = pathAt(c, i);
     if (p.state == FREE) continue;
     if (now >= p.deadline) {

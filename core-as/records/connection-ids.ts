@@ -8,14 +8,14 @@
 import { maskOf } from '../aead/mask';
 import { BOOKKEEPING, CHUNK, releaseChunk, takeClearChunk } from '../memory/chunks';
 import { Connection } from './connection';
-import { MOST_PATHS, pathAt } from './path';
+import { MAX_PATHS, pathAt } from './path';
 
 /** PROTOCOL.md §2: active_connection_id_limit of both ends. */
 export const ACTIVE_CONNECTION_ID_LIMIT: u32 = 4;
 /**
  * Our constant: retirements that wait for their acknowledgement (RFC 9000 §5.1.2 asks for at least twice the limit).
  */
-export const MOST_RETIRED: u32 = 16;
+export const MAX_RETIRED: u32 = 16;
 export const NO_ID: u8 = 255;
 export const TOKEN: usize = 16;
 
@@ -79,7 +79,7 @@ const REMOTE_AT: usize = LOCAL_AT + <usize>ACTIVE_CONNECTION_ID_LIMIT * ID_SIZE;
 const RETIRED_AT: usize = REMOTE_AT + <usize>ACTIVE_CONNECTION_ID_LIMIT * ID_SIZE;
 const RETIRED_SIZE: usize = 16;
 /** Bytes of the chunk in use. */
-export const IDS_USED: usize = RETIRED_AT + <usize>MOST_RETIRED * RETIRED_SIZE;
+export const IDS_USED: usize = RETIRED_AT + <usize>MAX_RETIRED * RETIRED_SIZE;
 
 export function idsOf(c: Connection): Ids {
   return changetype<Ids>(c.ids);
@@ -117,7 +117,7 @@ export function ensureIds(c: Connection): bool {
   theirs.id = c.remoteId;
   theirs.mask = c.sendMask;
   theirs.state = ID_USED;
-  if (c.paths) for (let i: u32 = 0; i < MOST_PATHS; i++) pathAt(c, i).remoteSlot = 0;
+  if (c.paths) for (let i: u32 = 0; i < MAX_PATHS; i++) pathAt(c, i).remoteSlot = 0;
   return true;
 }
 
@@ -169,7 +169,7 @@ export function idFramesSettled(c: Connection, number: u64, arrived: bool): void
     const ours = localAt(c, i);
     if (ours.state == ID_SENT && ours.number == <u32>number) ours.state = arrived ? ID_KNOWN : ID_DUE;
   }
-  for (let i: u32 = 0; i < MOST_RETIRED; i++) {
+  for (let i: u32 = 0; i < MAX_RETIRED; i++) {
     const entry = retirementAt(c, i);
     if (entry.state == ID_SENT && entry.number == <u32>number) entry.state = arrived ? ID_FREE : ID_DUE;
   }

@@ -76,11 +76,11 @@ export class LostPacket {
 }
 
 /** Remembered packets that were declared lost: about 5 ms of them at 100 Mbit/s, in the space the chunk has left. */
-export const MOST_LOST: u32 = 48;
+export const MAX_LOST: u32 = 48;
 const MAP_AT: usize = offsetof<Flight>();
 const LOST_AT: usize = MAP_AT + MAP_SIZE;
 /** Bytes of the flight's chunk in use. */
-export const FLIGHT_USED: usize = LOST_AT + <usize>MOST_LOST * offsetof<LostPacket>();
+export const FLIGHT_USED: usize = LOST_AT + <usize>MAX_LOST * offsetof<LostPacket>();
 
 // States of a record; 0 = not tracked (a packet that elicits no acknowledgement).
 export const OUTSTANDING: u8 = 1;
@@ -92,7 +92,7 @@ export const SKIPPED: u8 = 3;
 export const UNTRACKED: u8 = 4;
 
 /** References per record, and so the most pieces in a packet. */
-export const MOST_REFERENCES: u32 = 5;
+export const MAX_REFERENCES: u32 = 5;
 
 @unmanaged
 export class SentPacket {
@@ -129,9 +129,9 @@ export const REFERENCES_AT: usize = 48;
 export const REFERENCE_SIZE: u32 = 16;
 export const RECORD_SIZE: u32 = 128;
 /** Bytes of a record in use. */
-export const SENT_USED: usize = REFERENCES_AT + MOST_REFERENCES * REFERENCE_SIZE;
+export const SENT_USED: usize = REFERENCES_AT + MAX_REFERENCES * REFERENCE_SIZE;
 /** Numbers a flight can span: the capacity of a ChunkMap. */
-const MOST_RECORDS: u64 = MAP_WINDOW / RECORD_SIZE;
+const MAX_RECORDS: u64 = MAP_WINDOW / RECORD_SIZE;
 
 // Kinds of references.
 export const REF_DATA: u8 = 0;
@@ -186,7 +186,7 @@ export function ensureFlight(c: Connection): bool {
 
 /** Returns whether the flight spans so much of the number space that sending must wait for acknowledgements. */
 export function flightIsFull(c: Connection): bool {
-  return c.flight != 0 && c.nextNumber + 1 - flightOf(c).base >= MOST_RECORDS;
+  return c.flight != 0 && c.nextNumber + 1 - flightOf(c).base >= MAX_RECORDS;
 }
 
 /** A zeroed record for `number`; null (0) when no chunk is left. */
@@ -196,7 +196,7 @@ export function newRecord(c: Connection, number: u64): SentPacket {
 
 /** The record of `number` (at least `base`), null (0) when there is none. */
 export function recordOf(c: Connection, number: u64): SentPacket {
-  if (number - flightOf(c).base >= MOST_RECORDS) return changetype<SentPacket>(0);
+  if (number - flightOf(c).base >= MAX_RECORDS) return changetype<SentPacket>(0);
   return changetype<SentPacket>(addressOf(map(c), number * RECORD_SIZE));
 }
 

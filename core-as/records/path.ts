@@ -8,7 +8,7 @@
 import { Connection } from './connection';
 import { RecoveryState } from './recovery-state';
 
-export const MOST_PATHS: u32 = 4;
+export const MAX_PATHS: u32 = 4;
 export const NO_PATH: u8 = 255;
 /**
  * Passed by the caller for an address without an index; the second constant: it differs from the active path's by the
@@ -20,7 +20,7 @@ export const UNKNOWN_PORT: u32 = 5;
 /** RFC 9000 §8.2.1 allows several; a response to any of the last three counts. */
 export const CHALLENGES: u32 = 3;
 /** PROTOCOL.md §6.2 */
-export const MOST_RESPONSES: u32 = 4;
+export const MAX_RESPONSES: u32 = 4;
 
 // States of an entry.
 export const FREE: u8 = 0;
@@ -114,11 +114,11 @@ export class Path extends RecoveryState {
 /** Size of a challenge or response in the areas after the fields. */
 const QUEUED: usize = 16;
 const RESPONSES_AT: usize = 32;
-const ENTRIES_AT: usize = RESPONSES_AT + <usize>MOST_RESPONSES * QUEUED;
+const ENTRIES_AT: usize = RESPONSES_AT + <usize>MAX_RESPONSES * QUEUED;
 const CHALLENGES_AT: usize = offsetof<Path>();
 const ENTRY_SIZE: usize = CHALLENGES_AT + <usize>CHALLENGES * QUEUED;
 /** Bytes of the chunk in use. */
-export const PATHS_USED: usize = ENTRIES_AT + <usize>MOST_PATHS * ENTRY_SIZE;
+export const PATHS_USED: usize = ENTRIES_AT + <usize>MAX_PATHS * ENTRY_SIZE;
 
 export function pathsOf(c: Connection): Paths {
   return changetype<Paths>(c.paths);

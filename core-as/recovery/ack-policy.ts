@@ -14,7 +14,7 @@ import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_REPORTED } from '../recor
 import { GRANULARITY } from '../records/rtt';
 
 /** PROTOCOL.md §5 */
-const MOST_RANGES: u32 = 32;
+const MAX_RANGES: u32 = 32;
 const EARLY_PACKETS: u32 = 100;
 const EARLY_EVERY: u32 = 2;
 const LATER_EVERY: u32 = 10;
@@ -57,7 +57,7 @@ export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usiz
   let low = scanDown(c, largest, floor, false) + 1;
   at = writeVarint(at, <u64>(largest - low));
   let more: u32 = 0;
-  while (more < MOST_RANGES - 1) {
+  while (more < MAX_RANGES - 1) {
     const high = scanDown(c, low - 1, floor, true);
     if (high < floor) break;
     const start = scanDown(c, high, floor, false) + 1;

@@ -22,7 +22,7 @@ import { findSpurious } from './reordering';
 import { settleAcked } from './settle';
 
 /** Ranges of one frame that are processed; our own peers send 32, older ones come again. */
-const MOST_RANGES: u32 = 64;
+const MAX_RANGES: u32 = 64;
 const lows = memory.data(64 * 8, 8);
 const highs = memory.data(64 * 8, 8);
 
@@ -58,7 +58,7 @@ function readRanges(largest: u64): u32 {
     const length = readVarint();
     if (length > high) return 0;
     const low = high - length;
-    if (kept < MOST_RANGES) {
+    if (kept < MAX_RANGES) {
       store<u64>(lows + (kept << 3), low);
       store<u64>(highs + (kept << 3), high);
       kept++;

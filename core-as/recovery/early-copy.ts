@@ -17,7 +17,7 @@ import { sendAgain } from './settle';
 /**
  * Our constants: share of losses from which there is one copy, and two: with 5 % lost, a third loss is one in 8,000.
  */
-const LEAST_LOSS: f32 = 0.0025;
+const MIN_LOSS: f32 = 0.0025;
 const LOSS_FOR_TWO: f32 = 0.02;
 
 /**
@@ -27,8 +27,8 @@ const LOSS_FOR_TWO: f32 = 0.02;
 const PART: f32 = 0.25;
 
 /** Our constants: bytes of packets that are repeated together, and how many numbers are searched for them. */
-const MOST_BYTES: u32 = 1_200;
-const MOST_NUMBERS: u32 = 8;
+const MAX_BYTES: u32 = 1_200;
+const MAX_NUMBERS: u32 = 8;
 
 /** Arms the copy: everything was sent. */
 export function armEarlyCopy(c: Connection): void {
@@ -36,7 +36,7 @@ export function armEarlyCopy(c: Connection): void {
   const flight = flightOf(c);
   const loss = pathLoss(c);
   flight.copyTime = Infinity;
-  if (loss < LEAST_LOSS || flight.copies >= (loss < LOSS_FOR_TWO ? 1 : 2) || !isTailOpen(c, flight)) return;
+  if (loss < MIN_LOSS || flight.copies >= (loss < LOSS_FOR_TWO ? 1 : 2) || !isTailOpen(c, flight)) return;
   flight.copyTime = flight.lastEliciting + <f64>max(PART * c.smoothedRtt, GRANULARITY);
 }
 
@@ -56,7 +56,7 @@ export function onEarlyCopy(c: Connection): void {
     const record = recordOf(c, number);
     if (!changetype<usize>(record) || record.state != OUTSTANDING || record.references == 0) continue;
     bytes += record.size;
-    if (bytes > MOST_BYTES) break;
+    if (bytes > MAX_BYTES) break;
     sendAgain(c, record);
     flight.isCopy = 1;
   }
@@ -75,11 +75,11 @@ function isTailOpen(c: Connection, flight: Flight): bool {
   for (let number = c.nextNumber; number-- > end; ) {
     const record = recordOf(c, number);
     if (!changetype<usize>(record) || (record.state != OUTSTANDING && record.state != RESOLVED)) continue;
-    return record.state == OUTSTANDING && record.references > 0 && record.size <= MOST_BYTES;
+    return record.state == OUTSTANDING && record.references > 0 && record.size <= MAX_BYTES;
   }
   return false;
 }
 
 function lowest(c: Connection, flight: Flight): u64 {
-  return max(flight.base, c.nextNumber > MOST_NUMBERS ? c.nextNumber - MOST_NUMBERS : 0);
+  return max(flight.base, c.nextNumber > MAX_NUMBERS ? c.nextNumber - MAX_NUMBERS : 0);
 }

@@ -27,7 +27,7 @@ const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
  * recovers should be noticed. Equal timeouts could all fall into the outages of a link that fails at that interval.
  */
 const PROBES: u32 = 2;
-const MOST_DOUBLINGS: u32 = 10;
+const MAX_DOUBLINGS: u32 = 10;
 const LONGEST_TIMEOUT: f64 = 3_000;
 const SPREAD: f64 = 1.0 / 3;
 /** Fractional parts of the multiples of the golden ratio fill an interval evenly, however many there are. */
@@ -108,7 +108,7 @@ export function probeTime(c: Connection): f64 {
   if (!c.flight) return Infinity;
   const flight = flightOf(c);
   if (flight.outstanding == 0 || flight.lossTime != Infinity) return Infinity;
-  const timeout = probeTimeout(c) * <f64>(1 << min(flight.ptoCount, MOST_DOUBLINGS));
+  const timeout = probeTimeout(c) * <f64>(1 << min(flight.ptoCount, MAX_DOUBLINGS));
   const turn = <f64>flight.ptoCount * GOLDEN_RATIO;
   const share = 1 - SPREAD * (turn - Math.floor(turn));
   const longest = c.complete ? LONGEST_COMPLETE_TIMEOUT * share : max(LONGEST_TIMEOUT * share, probeTimeout(c));

@@ -22,7 +22,7 @@
  *   when that probe is lost, once more a PTO later. The first acknowledged probe undoes the fall, and the excused
  *   losses count as one. When both are lost discovery rests, or resumes immediately if losses were of every size. Such
  *   a probe needs no bulk transfer, only something to send. A path that passes probes and swallows data gets
- *   MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
+ *   MAX_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
  * - A packet sent on a timeout has base size (size.ts), so that a black hole is found after one timeout.
  */
 import { onCongestionLost } from '../congestion/congestion';
@@ -43,7 +43,7 @@ const BLACK_HOLE_REST: f64 = 30_000;
 const BLACK_HOLE_PACKETS: u8 = 3;
 /** Our constants: probes that confirm a fall by their loss; falls undone in a row. */
 const CONFIRMING_PROBES: u8 = 2;
-const MOST_UNDONE: u8 = 4;
+const MAX_UNDONE: u8 = 4;
 
 /** Our constant: with this many packets in flight, and more to send, a transfer is worth a probe. */
 const BULK_PACKETS: u32 = 8;
@@ -178,7 +178,7 @@ function fall(c: Connection, now: f64): void {
   c.largeLost = (c.largeLost & SMALL_LOST) | placeOf(c);
   c.packetSize = <u16>BASE_PLPMTU;
   c.probeCount = undone;
-  if (undone >= MOST_UNDONE * UNDONE_ONE) confirmFall(c, now);
+  if (undone >= MAX_UNDONE * UNDONE_ONE) confirmFall(c, now);
   else c.nextMtuProbe = <f32>now;
 }
 

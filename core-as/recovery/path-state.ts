@@ -11,7 +11,7 @@ import { BOOKKEEPING, releaseChunk } from '../memory/chunks';
 import { BASE_PLPMTU } from '../packet/size';
 import { Connection, PROBE } from '../records/connection';
 import { flightOf, recordOf } from '../records/flight';
-import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from '../records/path';
+import { FRESH, is, MAX_PATHS, NO_PATH, Path, pathAt } from '../records/path';
 import { moveRecovery } from '../records/recovery-state';
 import { probeTimeout, rttInit, timeoutOf } from '../records/rtt';
 import { resetSize } from './mtu';
@@ -94,7 +94,7 @@ export function forgetInFlight(c: Connection, index: u8): void {
 
 /** Removes a packet of an inactive path from its bytes in flight. */
 export function leavePath(c: Connection, index: u8, size: u32): void {
-  if (!c.paths || index >= MOST_PATHS) return;
+  if (!c.paths || index >= MAX_PATHS) return;
   const p = pathAt(c, index);
   p.bytesInFlight = p.bytesInFlight > size ? p.bytesInFlight - size : 0;
 }
@@ -104,7 +104,7 @@ export function leavePath(c: Connection, index: u8, size: u32): void {
  * of the active path say nothing about it.
  */
 export function elsewhereLostAt(c: Connection, index: u8, sent: f64): f64 {
-  if (!c.paths || index >= MOST_PATHS) return sent;
+  if (!c.paths || index >= MAX_PATHS) return sent;
   return sent + pathProbeTimeout(c, index);
 }
 

@@ -16,7 +16,7 @@
  */
 import { onLossUndone, onSpuriousLoss } from '../congestion/congestion';
 import { Connection } from '../records/connection';
-import { Flight, flightOf, lostPacketOf, MOST_LOST, SentPacket } from '../records/flight';
+import { Flight, flightOf, lostPacketOf, MAX_LOST, SentPacket } from '../records/flight';
 import { GRANULARITY } from '../records/rtt';
 import { takeBackLoss } from './path-loss';
 
@@ -32,13 +32,13 @@ const REORDERING_EPISODES: u8 = 16;
  * anyway.
  */
 const PARTS: f64 = 64;
-const LEAST_PARTS: f64 = (TIME_THRESHOLD - 1) * PARTS;
+const MIN_PARTS: f64 = (TIME_THRESHOLD - 1) * PARTS;
 /** Our constant: the next packet may be later than the measured one. */
 const MARGIN: f64 = 1.25;
 
 /** Time from sending after which a packet is lost, once a later one is acknowledged; ms. */
 export function lossDelay(c: Connection): f64 {
-  const parts = max(<f64>c.reorderWindow, LEAST_PARTS);
+  const parts = max(<f64>c.reorderWindow, MIN_PARTS);
   return max(roundTrip(c) * (1 + parts / PARTS), <f64>GRANULARITY);
 }
 
@@ -60,13 +60,13 @@ export function beginEpisode(c: Connection, now: f64): void {
     return;
   }
   c.reorderEpisodes = REORDERING_EPISODES;
-  c.reorderWindow = <f64>c.reorderWindow > LEAST_PARTS ? <u8>max(<f64>c.reorderWindow / 2, LEAST_PARTS) : 0;
+  c.reorderWindow = <f64>c.reorderWindow > MIN_PARTS ? <u8>max(<f64>c.reorderWindow / 2, MIN_PARTS) : 0;
 }
 
 /** Records packet `number`, declared lost in the current episode. */
 export function rememberLost(c: Connection, number: u64, time: f64, size: u32): void {
   const flight = flightOf(c);
-  const lost = lostPacketOf(flight, flight.lostNext++ % MOST_LOST);
+  const lost = lostPacketOf(flight, flight.lostNext++ % MAX_LOST);
   lost.time = time;
   lost.number = <u32>number;
   lost.size = <u16>size;
@@ -78,7 +78,7 @@ export function rememberLost(c: Connection, number: u64, time: f64, size: u32): 
 /** Finds the lost packets among the numbers from `low` to `high` of an ACK frame. */
 export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void {
   const flight = flightOf(c);
-  const count = min(flight.lostNext, MOST_LOST);
+  const count = min(flight.lostNext, MAX_LOST);
   for (let i: u32 = 0; i < count; i++) {
     const lost = lostPacketOf(flight, i);
     if (!lost.isKept || <u64>(lost.number - <u32>low) > high - low) continue;
@@ -94,7 +94,7 @@ export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void
 /** Widens the window for a packet that took `time` to be acknowledged. */
 function widen(c: Connection, time: f64): void {
   const rtt = max(roundTrip(c), 0.01);
-  const parts = max((MARGIN * (time - rtt) * PARTS) / rtt, LEAST_PARTS);
+  const parts = max((MARGIN * (time - rtt) * PARTS) / rtt, MIN_PARTS);
   c.reorderWindow = <u8>max(<f64>c.reorderWindow, min(Math.ceil(parts), PARTS));
   c.reorderEpisodes = REORDERING_EPISODES;
 }

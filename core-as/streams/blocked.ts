@@ -6,7 +6,7 @@ import { MESSAGE_LIMIT } from '../memory/layout';
 import { push, remove as unlink } from '../memory/list';
 import { at, BYTES_LIST, CONTROL_LIST, Connection, MESSAGES_LIST } from '../records/connection';
 import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from '../records/stream';
-import { LEAST_WINDOW, RESERVE } from './window';
+import { MIN_WINDOW, RESERVE } from './window';
 
 /** Lists the stream among those with new bytes, if its window allows one. */
 export function queueNew(c: Connection, s: Stream): void {
@@ -34,7 +34,7 @@ export function byteCredit(c: Connection): u64 {
 }
 
 /**
- * The part of that for `s`: the last bytes are for streams that move, up to LEAST_WINDOW after each credit of their
+ * The part of that for `s`: the last bytes are for streams that move, up to MIN_WINDOW after each credit of their
  * own, and the very last for those that have got some. Streams that no application reads get no credit, so they cannot
  * use up what others need (PROTOCOL.md §5.5).
  */
@@ -42,12 +42,12 @@ export function creditOf(c: Connection, s: Stream): u64 {
   const all = byteCredit(c);
   const common = beyond(all, RESERVE);
   if (!isMoving(s)) return common;
-  return max(common, min(s.creditedAt > 0 ? all : beyond(all, LEAST_WINDOW), LEAST_WINDOW + s.creditedAt - s.sentHighest));
+  return max(common, min(s.creditedAt > 0 ? all : beyond(all, MIN_WINDOW), MIN_WINDOW + s.creditedAt - s.sentHighest));
 }
 
 /** Returns whether the peer has given `s` credit of its own not long ago: it reads it, or the stream is new. */
 export function isMoving(s: Stream): bool {
-  return s.sentHighest - s.creditedAt < <u64>LEAST_WINDOW;
+  return s.sentHighest - s.creditedAt < <u64>MIN_WINDOW;
 }
 
 /** Returns whether the connection's credit, or that of bytes to repeat, lets `s` send. */

@@ -29,14 +29,14 @@ import {
 } from '../records/stream';
 import { byteCredit, creditOf, isMoving } from './blocked';
 import { raiseEvent } from './events';
-import { LEAST_WINDOW } from './window';
+import { MIN_WINDOW } from './window';
 
 /**
  * Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where
  * packets are lost, bytes that wait for a second retransmission span three round trips and more.
  */
-const LEAST_BUFFER: u32 = 65_536;
-const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
+const MIN_BUFFER: u32 = 65_536;
+const MAX_BUFFER: u32 = MAP_WINDOW - 1_024;
 /**
  * Our constants: bytes accepted beyond the peer's credit, of a stream and of a connection, so that data is ready when
  * more credit comes.
@@ -45,9 +45,9 @@ const AHEAD: u64 = 16_384;
 const ALL_AHEAD: u64 = 262_144;
 /**
  * Our constant: bytes that a stream may buffer whatever other streams of its connection hold, unless other connections
- * need the room; where there is much, one that the peer reads may buffer as much as it may send (LEAST_WINDOW).
+ * need the room; where there is much, one that the peer reads may buffer as much as it may send (MIN_WINDOW).
  */
-const LEAST_ROOM: u32 = 4_096;
+const MIN_ROOM: u32 = 4_096;
 /**
  * Our constant: a turned-away application is offered room when this many bytes fit, or a quarter of the buffer limit.
  */
@@ -78,7 +78,7 @@ export function roomOf(c: Connection, s: Stream): u32 {
   const own = limit > buffered ? limit - buffered : 0;
   const all = connectionLimit(c);
   const shared = all > c.buffered ? all - c.buffered : 0;
-  const most = s.creditedAt > 0 && isMoving(s) && !scarce(BYTES_OUT) ? LEAST_WINDOW : LEAST_ROOM;
+  const most = s.creditedAt > 0 && isMoving(s) && !scarce(BYTES_OUT) ? MIN_WINDOW : MIN_ROOM;
   const least = most > buffered && mayHaveLeast(c, all) ? most - buffered : 0;
   return min(own, max(shared, least));
 }
@@ -99,7 +99,7 @@ export function bufferedOf(s: Stream): u32 {
 
 /** Most bytes that may be buffered for the stream. */
 function bufferLimit(c: Connection, s: Stream): u32 {
-  const path = min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
+  const path = min(max(MIN_BUFFER, c.congestionWindow * 4), MAX_BUFFER);
   const credit = min(s.sendLimit - s.sendBase, s.sendNext - s.sendBase + creditOf(c, s)) + AHEAD;
   return <u32>min(<u64>path, credit);
 }

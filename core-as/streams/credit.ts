@@ -45,10 +45,10 @@ import {
 } from '../records/stream';
 import { announceBlocked, byteCredit, queueNew, unblock } from './blocked';
 import { offerRoom } from './buffers';
-import { holdsLittle, LEAST_WINDOW, lend, noteCramped, stepOf, takeBack, windowOf } from './window';
+import { holdsLittle, lend, MIN_WINDOW, noteCramped, stepOf, takeBack, windowOf } from './window';
 
 /** Smallest MAX_DATA window. */
-export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
+export const MIN_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
 
 /** Updates the connection's credit after bytes have arrived, whether or not anyone reads them. */
 export function afterReceived(c: Connection): void {
@@ -70,7 +70,7 @@ export function afterConsumed(c: Connection): void {
 export function afterRead(c: Connection, s: Stream): void {
   if (isMessage(s) || s.finalSize != UNKNOWN) return;
   // Where the connection is short of credit, the peer sends on with what the stream has just got (PROTOCOL.md §5.5).
-  const step = isShort(c) ? min(stepOf(s.window), LEAST_WINDOW / 2) : stepOf(s.window);
+  const step = isShort(c) ? min(stepOf(s.window), MIN_WINDOW / 2) : stepOf(s.window);
   if (s.readBase + s.window - s.receiveLimit >= <u64>step) announce(c, s);
 }
 

@@ -47,7 +47,7 @@ import { RESERVE } from './window';
 const SHARE: u8 = 4;
 
 /** A frame is not worth starting in less space than this, unless the piece ends there. */
-const LEAST_SPACE: u32 = 24;
+const MIN_SPACE: u32 = 24;
 
 /** Writes STREAM and DATAGRAM frames from `to` up to `limit`; returns the address after them. */
 export function fillStreams(c: Connection, to: usize, limit: usize): usize {
@@ -197,7 +197,7 @@ let outWritten: u32 = 0;
 function writePiece(s: Stream, offset: u64, length: u32, to: usize, limit: usize): usize {
   const space = <u32>(limit - to);
   const header: u32 = 1 + varintSize(s.id) + (offset ? varintSize(offset) : 0) + varintSize(min(length, space));
-  if (space < header || (length > space - header && space < LEAST_SPACE + header)) return to;
+  if (space < header || (length > space - header && space < MIN_SPACE + header)) return to;
   const take = min(length, space - header);
   const fin = has(s, ENDED) && !has(s, END_ACKED) && offset + take == s.sendEnd;
 

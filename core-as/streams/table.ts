@@ -29,11 +29,11 @@ export function tableInit(): void {
 }
 
 /** Byte streams, and messages, that one peer may hold open at a time: its guaranteed share of the slab. */
-export function mostPeerStreams(): u32 {
+export function maxPeerStreams(): u32 {
   return streamCount / 2 - streamCount / 8;
 }
 
-export function mostPeerMessages(): u32 {
+export function maxPeerMessages(): u32 {
   return streamCount / 4;
 }
 

@@ -23,45 +23,45 @@ import { ADAPTIVE, has, Stream } from '../records/stream';
 import { ticksOf } from '../records/ticks';
 
 /** Largest stream window: the span of a ChunkMap. */
-export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
+export const MAX_WINDOW: u32 = MAP_WINDOW - 1_024;
 
 /**
  * Our constant: new credit is announced at the latest after this many consumed bytes, so that at the largest window
  * nearly all of it is on its way.
  */
-export const MOST_STEP: u32 = 262_144;
+export const MAX_STEP: u32 = 262_144;
 
 /** A whole window consumed in this many round trips is too small: half a window in 2. */
 const ROUND_TRIPS: f64 = 4;
 /** Our constant: lower bound of that time, ms. Peers may answer this late however near they are. */
-const LEAST_TIME: f64 = 20;
+const MIN_TIME: f64 = 20;
 
 /** Our constant: sixteenths of the budget for received bytes that one connection's window may grow to. */
-const MOST_SHARE: u64 = 11;
+const MAX_SHARE: u64 = 11;
 
 /**
  * Our constant: bytes that a byte stream may send before its reader has taken any, whatever memory is left: the window
  * with which streams begin by default.
  */
-export const LEAST_WINDOW: u32 = 16_384;
+export const MIN_WINDOW: u32 = 16_384;
 /**
  * Our constant: the last bytes of the credit for byte streams, which only streams that move may use: at least two at a
  * time (PROTOCOL.md §5.5).
  */
-export const RESERVE: u32 = 2 * LEAST_WINDOW;
+export const RESERVE: u32 = 2 * MIN_WINDOW;
 
 /** Largest window of a connection (CoreOptions.connectionWindow). */
-let mostConnectionWindow: u32 = 0;
+let maxConnectionWindow: u32 = 0;
 /** Growth of the windows of all connections, bytes. */
 let grownBytes: u64 = 0;
 
 export function windowsInit(most: u32): void {
-  mostConnectionWindow = most;
+  maxConnectionWindow = most;
   grownBytes = 0;
 }
 
 /** Room for received bytes of streams and messages: no connection may announce more. At least two messages. */
-function mostPeerData(): u32 {
+function maxPeerData(): u32 {
   return <u32>min(max(<u64>2 * MESSAGE_LIMIT, budgetBytes(BYTES_IN) + budgetBytes(MESSAGES_IN)), <u64>i32.MAX_VALUE);
 }
 
@@ -69,14 +69,14 @@ function mostPeerData(): u32 {
  * The same for a connection that is about to open: what one connection's byte streams and a message may hold; the least
  * where unread bytes fill half of their room.
  */
-export function mostFirstData(): u32 {
+export function maxFirstData(): u32 {
   if (scarce(BYTES_IN)) return 2 * MESSAGE_LIMIT;
-  return <u32>min(max(<u64>2 * MESSAGE_LIMIT, mostBytes() + MESSAGE_LIMIT), <u64>i32.MAX_VALUE);
+  return <u32>min(max(<u64>2 * MESSAGE_LIMIT, maxBytes() + MESSAGE_LIMIT), <u64>i32.MAX_VALUE);
 }
 
 /** Bytes consumed before new credit is announced: a quarter of the window. */
 export function stepOf(window: u32): u32 {
-  return min(window / 4, MOST_STEP);
+  return min(window / 4, MAX_STEP);
 }
 
 /**
@@ -84,8 +84,8 @@ export function stepOf(window: u32): u32 {
  * connection's window, which grows for it if it can, leaves for others.
  */
 export function windowOf(c: Connection, wanted: u32): u32 {
-  const most = <u32>min(<u64>min(wanted, MOST_WINDOW), budgetBytes(BYTES_IN));
-  ensureConnection(c, min((most / 2) * 3, mostGrown()));
+  const most = <u32>min(<u64>min(wanted, MAX_WINDOW), budgetBytes(BYTES_IN));
+  ensureConnection(c, min((most / 2) * 3, maxGrown()));
   return min(most, max((c.dataWindow / 3) * 2, c.dataWindow - 2 * MESSAGE_LIMIT));
 }
 
@@ -114,7 +114,7 @@ export function tuneConnection(c: Connection, now: f64): void {
   c.dataTuned = ticks;
   c.dataTunedAt = <u32>c.dataConsumed;
   if (isFirst) return;
-  if (isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(mostGrown(), c.dataWindow) - c.dataWindow));
+  if (isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(maxGrown(), c.dataWindow) - c.dataWindow));
   else if (grownBytes > budgetBytes(BYTES_IN) / 2) shrink(c);
 }
 
@@ -123,7 +123,7 @@ export function tuneConnection(c: Connection, now: f64): void {
  * has credit for further ones.
  */
 export function lend(c: Connection): void {
-  const most = max(c.dataWindow, min(mostConnectionWindow, mostPeerData()));
+  const most = max(c.dataWindow, min(maxConnectionWindow, maxPeerData()));
   const wanted = <u32>min(unreadBytes(c) + aheadOf(c), <u64>most);
   if (wanted > c.dataWindow) c.dataLent = max(c.dataLent, wanted - c.dataWindow);
 }
@@ -162,7 +162,7 @@ export function releaseWindow(c: Connection): void {
 
 /** Returns whether a window of which `consumed` bytes were used in `elapsed` ms is used up in too few round trips. */
 function isFast(c: Connection, consumed: u64, window: u32, elapsed: u32): bool {
-  const time = max(<f64>c.smoothedRtt * ROUND_TRIPS, LEAST_TIME);
+  const time = max(<f64>c.smoothedRtt * ROUND_TRIPS, MIN_TIME);
   return <f64>elapsed * <f64>window <= time * <f64>consumed;
 }
 
@@ -175,12 +175,12 @@ function ensureConnection(c: Connection, bytes: u32): void {
  * Largest size a connection's window may grow to: unread bytes of streams with large windows leave room for those of
  * others.
  */
-function mostGrown(): u32 {
-  return min(mostConnectionWindow, <u32>min(mostBytes(), <u64>i32.MAX_VALUE));
+function maxGrown(): u32 {
+  return min(maxConnectionWindow, <u32>min(maxBytes(), <u64>i32.MAX_VALUE));
 }
 
-function mostBytes(): u64 {
-  return (budgetBytes(BYTES_IN) / 16) * MOST_SHARE;
+function maxBytes(): u64 {
+  return (budgetBytes(BYTES_IN) / 16) * MAX_SHARE;
 }
 
 /**

@@ -27,7 +27,7 @@ const DAY = 86_400_000;
 /** Failures of a remote slot in a day. */
 const DAILY = 100;
 /** Further failures change nothing: the wait is the longest. */
-const MOST_COUNTED = FREE + Math.ceil(Math.log2(LONGEST_WAIT / SECOND));
+const MAX_COUNTED = FREE + Math.ceil(Math.log2(LONGEST_WAIT / SECOND));
 const DEVICE_BURST = 10;
 const DEVICE_RATE = 1;
 /** Runs that may begin per second. */
@@ -125,7 +125,7 @@ export class PasswordThrottle {
           blockedUntil: now + Math.max(0, blocked - elapsed),
           dayBegan: now - elapsed - day,
         };
-        Object.assign(slots[index]!, { failures: Math.min(MOST_COUNTED, count), today, ...times });
+        Object.assign(slots[index]!, { failures: Math.min(MAX_COUNTED, count), today, ...times });
       }
     }
   }
@@ -178,7 +178,7 @@ function forgive(slot: Slot, now: number): void {
 function fail(slot: Slot, now: number): void {
   slot.countedAt = now;
   if (slot.today++ === 0) slot.dayBegan = now;
-  slot.failures = Math.min(MOST_COUNTED, slot.failures + 1);
+  slot.failures = Math.min(MAX_COUNTED, slot.failures + 1);
   if (slot.failures < FREE) return;
   slot.blockedUntil = now + Math.min(LONGEST_WAIT, SECOND * 2 ** (slot.failures - FREE));
 }

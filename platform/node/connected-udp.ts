@@ -2,7 +2,7 @@
  * A UDP socket with one peer in Node: the kernel passes on only datagrams from that peer, and reports when it is
  * unreachable.
  *
- * libuv queues datagrams that the kernel does not take at once; above `MOST_QUEUED` bytes, datagrams are dropped.
+ * libuv queues datagrams that the kernel does not take at once; above `MAX_QUEUED` bytes, datagrams are dropped.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -11,7 +11,7 @@ import type { ConnectedSocket, ConnectOptions } from '../environment.ts';
 import { numericLookup } from './family-socket.ts';
 
 /** Our constants, bytes: to be sent; and arrived, if granted: the system's default holds two of the largest. */
-const MOST_QUEUED = 65_536;
+const MAX_QUEUED = 65_536;
 const RECEIVE_BUFFER = 1024 * 1024;
 
 /** Errors of a datagram that concern the peer; others mean the loss of that datagram. */
@@ -42,7 +42,7 @@ export async function connectUdp({ address, port, receive, failed }: ConnectOpti
   socket.on('message', (datagram) => open && receive(datagram));
   return {
     send(datagram) {
-      if (!open || socket.getSendQueueSize() > MOST_QUEUED) return false;
+      if (!open || socket.getSendQueueSize() > MAX_QUEUED) return false;
       socket.send(datagram, onError);
       return true;
     },

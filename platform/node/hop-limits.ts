@@ -19,7 +19,7 @@ import { orElse } from '../../protocol/or-else.ts';
  * Most waiting datagrams. A device's four rounds send up to 96 openers, 1 to 10 ms apart within a round; fewer than
  * this wait at a time on a socket that sends.
  */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 /** Default hop limit of new sockets on Linux. */
 const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/net/ipv6/conf/default/hop_limit' };
 /** Default of other systems. */
@@ -50,7 +50,7 @@ export class HopLimits {
 
   /** @returns false when the datagram was dropped: the socket is closed, or too many wait */
   add(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
-    if (this.#closed || this.#waiting.length >= MOST_WAITING) return false;
+    if (this.#closed || this.#waiting.length >= MAX_WAITING) return false;
     this.#waiting.push({ datagram, address, port, hopLimit });
     return true;
   }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { orElse } from '../../protocol/or-else.ts';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
-import { LEAST_MTU } from '../udp-path.ts';
+import { MIN_MTU } from '../udp-path.ts';
 import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
 
 /** ms. Reading the interfaces costs far more than checking them, and they seldom change. */
@@ -39,7 +39,7 @@ export function ownInterfaces(): (address: string) => boolean {
 export function smallLinkMtu(): number | undefined {
   const used = Object.entries(networkInterfaces()).filter(([, list]) => list?.some(({ internal }) => !internal));
   const least = Math.min(...used.map(([name]) => mtuOf(name)));
-  return least < ETHERNET_MTU ? Math.max(least, LEAST_MTU) : undefined;
+  return least < ETHERNET_MTU ? Math.max(least, MIN_MTU) : undefined;
 }
 
 /**

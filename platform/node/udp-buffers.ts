@@ -12,8 +12,8 @@ import type { Log } from '../environment.ts';
 /** Bytes that arrive in one busy turn of the event loop (some 10 ms) at several hundred megabytes a second. */
 export const RECEIVE_BUFFER = 8 * 1024 * 1024;
 /** Lower bound: every system grants this much by default. */
-const LEAST_BUFFER = 64 * 1024;
-const MOST_BUFFER = 2 ** 30;
+const MIN_BUFFER = 64 * 1024;
+const MAX_BUFFER = 2 ** 30;
 
 /** Systems that report twice the room for data. */
 const DOUBLING = process.platform === 'linux' ? 2 : 1;
@@ -23,8 +23,8 @@ const reported = new WeakSet<object>();
 
 /** Checks an operator's buffer size. @throws LocalError INVALID_ARGUMENT unless a whole number from 65,536 to 2^30 */
 export function checkBuffer(size: number): number {
-  if (Number.isInteger(size) && size >= LEAST_BUFFER && size <= MOST_BUFFER) return size;
-  throw new LocalError('INVALID_ARGUMENT', `${size} is not the size of a socket buffer: use ${LEAST_BUFFER} to ${MOST_BUFFER} bytes`);
+  if (Number.isInteger(size) && size >= MIN_BUFFER && size <= MAX_BUFFER) return size;
+  throw new LocalError('INVALID_ARGUMENT', `${size} is not the size of a socket buffer: use ${MIN_BUFFER} to ${MAX_BUFFER} bytes`);
 }
 
 /**
@@ -59,7 +59,7 @@ function ask(size: number, set: (size: number) => void): void {
       set(wanted);
       return;
     } catch (error) {
-      if (wanted / 2 < LEAST_BUFFER) throw error;
+      if (wanted / 2 < MIN_BUFFER) throw error;
     }
   }
 }

@@ -31,7 +31,7 @@ const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake, which no caller awaits. */
 const CLOSE_TIMEOUT = 1_000;
 /** Times below this, in ms, were not chosen by a person and are not named. */
-const LEAST_TIME_NAMED = 100;
+const MIN_TIME_NAMED = 100;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
 const UNSUPPORTED_DATA = 1003;
@@ -78,7 +78,7 @@ function parsedUrl(text: string): URL {
 
 function late({ host }: URL, proxy: HttpProxy | null, isTunnelled: boolean, timeout: number): RemoteError {
   // The second of two URLs may have next to no time left.
-  const time = timeout < LEAST_TIME_NAMED ? 'in time' : `within ${Number((timeout / 1000).toPrecision(2))} s`;
+  const time = timeout < MIN_TIME_NAMED ? 'in time' : `within ${Number((timeout / 1000).toPrecision(2))} s`;
   if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.url.host} did not connect to ${host} ${time}`);
   const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
   return new RemoteError('TIMEOUT', `${host} did not open a WebSocket${way} ${time}`);

@@ -8,4 +8,4 @@ export {
   type FlowPart,
   flowOf,
 } from './flow-datagram.ts';
-export { cutFlowDatagram, MOST_PARTS, PartSets } from './parts.ts';
+export { cutFlowDatagram, MAX_PARTS, PartSets } from './parts.ts';

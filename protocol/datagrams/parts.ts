@@ -7,11 +7,11 @@
 import { encodeFlowPart, type FlowDatagram, type FlowPart } from './flow-datagram.ts';
 
 /** PROTOCOL.md §12: most parts of a datagram, and bytes of the largest one (RFC 768 over IPv6). */
-export const MOST_PARTS = 64;
+export const MAX_PARTS = 64;
 const LARGEST = 65_527;
 /** PROTOCOL.md §9: incomplete datagrams of a connection, their bytes, and ms until one is given up. */
-const MOST_SETS = 64;
-const MOST_BYTES = 256 * 1024;
+const MAX_SETS = 64;
+const MAX_BYTES = 256 * 1024;
 const LONGEST = 1_000;
 /** Our constant: bytes that a part counts for besides its own, since many small ones take more memory. */
 const PART_COST = 64;
@@ -86,7 +86,7 @@ export class PartSets {
       this.#forget(number, set);
       return { flow, payload: joined(set) };
     }
-    while (this.#sets.size > MOST_SETS || this.#bytes > MOST_BYTES) this.#giveUpOldest();
+    while (this.#sets.size > MAX_SETS || this.#bytes > MAX_BYTES) this.#giveUpOldest();
     return null;
   }
 

@@ -1,7 +1,7 @@
 /** The state that the parts of an endpoint share: created once by `Endpoint`. */
 import type { Core, CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
-import { MOST_PARTS } from '../datagrams/index.ts';
+import { MAX_PARTS } from '../datagrams/index.ts';
 import { LocalError } from '../errors/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
@@ -34,7 +34,7 @@ const RESET_SHARE = 1 / 16;
 
 /** Returns the number of byte streams that peers may hold open. */
 export function mostStreams(core: Core): number {
-  return Math.ceil(core.mostPeerStreams * (1 - RESET_SHARE));
+  return Math.ceil(core.maxPeerStreams * (1 - RESET_SHARE));
 }
 
 /**
@@ -45,15 +45,15 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   const { core, parameters } = config;
   return {
     ...parameters,
-    initialMaxData: Math.min(parameters.initialMaxData, core.mostFirstData),
+    initialMaxData: Math.min(parameters.initialMaxData, core.maxFirstData),
     maxStreams: acceptStreams ? Math.min(parameters.maxStreams, mostStreams(core)) : 0,
-    maxMessages: Math.min(parameters.maxMessages, core.mostPeerMessages),
+    maxMessages: Math.min(parameters.maxMessages, core.maxPeerMessages),
   };
 }
 
 /** Returns how many parts of a datagram an end puts together: one that takes datagrams takes parts. */
 export function flowPartsOf({ maxDatagram }: DataParameters): number {
-  return maxDatagram > 0 ? MOST_PARTS : 0;
+  return maxDatagram > 0 ? MAX_PARTS : 0;
 }
 
 /** ms without a packet after which the first of the two ends forgets a connection; 0: never. */

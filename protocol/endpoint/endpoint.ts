@@ -35,7 +35,7 @@ const BATCH = 32;
  * With fewer free packet slots, connections are not asked for packets: a closing one may need two, and "no packets"
  * would only mean "no slots".
  */
-const LEAST_FREE = 2;
+const MIN_FREE = 2;
 /** Shortest timer, in ms, of a connection that waits for room or slots: nothing can be sent before that. */
 const WAIT_PAUSE = 100;
 /** Most ids allocated for accepted connections: the table has its size from the start. */
@@ -242,7 +242,7 @@ export class Endpoint {
   }
 
   get #hasSlots(): boolean {
-    return this.slots - this.#batch.outstanding >= LEAST_FREE;
+    return this.slots - this.#batch.outstanding >= MIN_FREE;
   }
 
   #wait(among: Set<Slot>, slot: Slot, now: number): void {

@@ -22,7 +22,7 @@
  */
 import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { bytes, type CborMap, decode, encode, MapWriter, map, optionalBool, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
-import { MOST_PARTS } from '../datagrams/index.ts';
+import { MAX_PARTS } from '../datagrams/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 /** Largest value that the core counts to; larger ones have the same effect. */
@@ -102,7 +102,7 @@ function readCommon(fields: CborMap): Offer {
       maxAckDelay: uint(fields, 'MaxAckDelay', { max: 16_383 }),
       maxDatagram: optionalUint(fields, 'MaxDatagram', { max: 65_527 }) ?? 0,
     },
-    flowParts: Math.min(optionalUint(fields, 'FlowParts') ?? 0, MOST_PARTS),
+    flowParts: Math.min(optionalUint(fields, 'FlowParts') ?? 0, MAX_PARTS),
     id: bytes(fields, 'Id', { exact: ID_LENGTH }),
     resetToken: bytes(fields, 'ResetToken', { exact: TOKEN_LENGTH }),
   };

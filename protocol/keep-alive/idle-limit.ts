@@ -19,7 +19,7 @@ const SHARE = 0.75;
  * ms of silence before a cut that counts: a shorter one is no idle limit of a proxy. It bounds the interval, too: a
  * PING each 3 s, 20 a minute, costs a radio that never sleeps and about 200 kB an hour.
  */
-const LEAST_SILENCE = 4_000;
+const MIN_SILENCE = 4_000;
 
 export class IdleLimit {
   #interval = WEBSOCKET_INTERVAL;
@@ -33,7 +33,7 @@ export class IdleLimit {
 
   /** Call when a WebSocket was cut. @param silence ms without a message before that */
   cut(silence: number): void {
-    if (silence < LEAST_SILENCE) return;
+    if (silence < MIN_SILENCE) return;
     const shorter = Math.min(silence, this.#silence);
     const isSame = shorter >= SAME * Math.max(silence, this.#silence);
     this.#silence = isSame ? 0 : silence;

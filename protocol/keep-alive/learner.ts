@@ -20,7 +20,7 @@ import type { SocketAddress } from '../address.ts';
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { MappingProbe, type ProbePacket, type ProbeVerdict } from './mapping-probe.ts';
 import { UNLEARNED_INTERVAL } from './profile.ts';
-import { LEAST_INTERVAL, TimeoutSearch } from './timeout-search.ts';
+import { MIN_INTERVAL, TimeoutSearch } from './timeout-search.ts';
 
 /**
  * `open`: open a socket of that number, then call `opened`. `close`: close all sockets. `changed`: the interval has
@@ -131,7 +131,7 @@ export class Learner {
     if (now - this.#lostAt > LOSS_MEMORY) this.#losses = 0;
     this.#lostAt = now;
     this.#losses++;
-    this.#ceiling = Math.max(LEAST_INTERVAL, Math.round(Math.min(interval, this.#ceiling) / 2));
+    this.#ceiling = Math.max(MIN_INTERVAL, Math.round(Math.min(interval, this.#ceiling) / 2));
     this.#stop();
     if (this.#losses < MAX_LOSSES) {
       this.#search = new TimeoutSearch();

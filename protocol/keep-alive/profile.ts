@@ -39,7 +39,7 @@ export const WEBSOCKET_INTERVAL = 25_000;
 /** Our constant, ms: allowance for the travel time of the last PING. */
 const TRAVEL = 5_000;
 /** Where retries take the whole idle timeout: the first PING leaves after this share of it. */
-const LEAST_SHARE = 1 / 3;
+const MIN_SHARE = 1 / 3;
 
 /** The facts that determine the keep-alive of one connection. */
 export interface KeepAliveFacts {
@@ -87,5 +87,5 @@ function withinBound(numbers: KeepAlive, bound: KeepAlive | undefined): KeepAliv
 /** Returns the latest time for the first PING, so that the last one arrives in time. */
 function beforeIdle({ retryInterval, maxRetries }: KeepAlive, idleTimeout: number): number {
   if (idleTimeout === 0) return Number.POSITIVE_INFINITY;
-  return Math.max(idleTimeout - retryInterval * maxRetries - TRAVEL, Math.ceil(idleTimeout * LEAST_SHARE));
+  return Math.max(idleTimeout - retryInterval * maxRetries - TRAVEL, Math.ceil(idleTimeout * MIN_SHARE));
 }

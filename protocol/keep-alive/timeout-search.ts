@@ -21,7 +21,7 @@ const SHARE = 0.94;
  */
 const LIKELY = 8;
 /** ms between keep-alives where not even the shortest silence was survived. */
-export const LEAST_INTERVAL = 10_000;
+export const MIN_INTERVAL = 10_000;
 
 /** ms */
 const SILENCES: readonly number[] = Array.from({ length: COUNT }, (_, index) => Math.round(SHORTEST * STEP ** index));
@@ -61,7 +61,7 @@ export class TimeoutSearch {
   /** ms between keep-alives that the NAT allows, as far as known; null: unknown. */
   get interval(): number | null {
     if (this.#lived >= 0) return intervalOf(SILENCES[this.#lived]!);
-    return this.#died === 0 ? LEAST_INTERVAL : null;
+    return this.#died === 0 ? MIN_INTERVAL : null;
   }
 
   /**

@@ -12,7 +12,7 @@ const AT = { VERSION: 0, OPCODE: 1, RESULT: 2, EPOCH: 4, ADDRESS: 8, INTERNAL: 8
 /** Offsets of a mapping request, which has other fields. */
 const REQUEST_AT = { INTERNAL: 4, EXTERNAL: 6, LIFETIME: 8 } as const;
 const REQUEST_LENGTH = 12;
-const LEAST_LENGTH = 8;
+const MIN_LENGTH = 8;
 const ADDRESS_LENGTH = 12;
 const MAP_LENGTH = 16;
 
@@ -76,6 +76,6 @@ export function natPmpResultName(result: number): string {
 /** Returns whether a NAT-PMP server sent this, in answer to anything, even to a PCP request (RFC 6886 §3.5). */
 export function isNatPmp(datagram: Uint8Array): boolean {
   return (
-    datagram.length >= LEAST_LENGTH && datagram.length <= MAP_LENGTH && datagram[AT.VERSION] === VERSION && datagram[AT.OPCODE]! >= RESPONSE
+    datagram.length >= MIN_LENGTH && datagram.length <= MAP_LENGTH && datagram[AT.VERSION] === VERSION && datagram[AT.OPCODE]! >= RESPONSE
   );
 }

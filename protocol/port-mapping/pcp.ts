@@ -9,7 +9,7 @@ export const PCP_VERSION = 2;
 /** Length of a mapping nonce, bytes. */
 export const NONCE_LENGTH = 12;
 /** Largest PCP message (RFC 6887 §7). */
-const MOST_LENGTH = 1100;
+const MAX_LENGTH = 1100;
 
 const OPCODE_MAP = 1;
 const RESPONSE = 0x80;
@@ -131,7 +131,7 @@ export function pcpResultName(result: number): string {
 
 function isPcpResponse(datagram: Uint8Array): boolean {
   const { length } = datagram;
-  if (length < HEADER_LENGTH || length > MOST_LENGTH || length % 4 !== 0) return false;
+  if (length < HEADER_LENGTH || length > MAX_LENGTH || length % 4 !== 0) return false;
   return datagram[AT.VERSION] === PCP_VERSION && datagram[AT.OPCODE] === (RESPONSE | OPCODE_MAP);
 }
 

@@ -37,16 +37,16 @@ const TRIES = { PCP: 3, 'NAT-PMP': 5 } as const;
  */
 const LIFETIME = 3_600;
 /** Bounds of a granted lifetime, s: less is not worth the traffic; more counts as this (RFC 6887 §15). */
-const LEAST_LIFETIME = 60;
-const MOST_LIFETIME = 86_400;
+const MIN_LIFETIME = 60;
+const MAX_LIFETIME = 86_400;
 /** ms between two renewals (RFC 6887 §11.2.1). */
-const LEAST_PAUSE = 4_000;
+const MIN_PAUSE = 4_000;
 /**
  * ms until a gateway that refused or was silent is asked again. If it states a time, that time counts, within these
  * bounds.
  */
 const REST = 900_000;
-const LEAST_REST = 60_000;
+const MIN_REST = 60_000;
 /** Number of deletion requests, and ms between them. */
 const DELETIONS = 3;
 const DELETION_TIMEOUT = 250;
@@ -189,7 +189,7 @@ export class PortMapping {
     this.#requests.begin();
     this.#isDue = true;
     this.#tries = 1;
-    this.#askAt = now + Math.max(LEAST_PAUSE, (this.#expiresAt - now) / 2);
+    this.#askAt = now + Math.max(MIN_PAUSE, (this.#expiresAt - now) / 2);
   }
 
   /**
@@ -216,7 +216,7 @@ export class PortMapping {
   }
 
   #grant(granted: Granted, now: number): void {
-    if (granted.port === 0 || granted.lifetime < LEAST_LIFETIME) {
+    if (granted.port === 0 || granted.lifetime < MIN_LIFETIME) {
       this.#rest('a mapping that cannot be used', REST, now);
       this.#mayHold = true;
       return;
@@ -225,7 +225,7 @@ export class PortMapping {
     this.#state = 'held';
     this.#granted = granted;
     this.#tries = 0;
-    this.#expiresAt = now + Math.min(granted.lifetime, MOST_LIFETIME) * 1000;
+    this.#expiresAt = now + Math.min(granted.lifetime, MAX_LIFETIME) * 1000;
     this.#askAt = now + (this.#expiresAt - now) / 2;
     const { address, port } = granted;
     if (before === null || before.port !== port || before.address.join() !== address.join())
@@ -238,7 +238,7 @@ export class PortMapping {
       this.#tries = 0;
       return;
     }
-    this.#rest(reason, retryAfter === 0 ? REST : Math.min(REST, Math.max(LEAST_REST, retryAfter * 1000)), now);
+    this.#rest(reason, retryAfter === 0 ? REST : Math.min(REST, Math.max(MIN_REST, retryAfter * 1000)), now);
   }
 
   #rest(reason: string, pause: number, now: number): void {

@@ -18,7 +18,7 @@ export const SPRAY_INTERVAL = 10;
 const LOWEST = 1024;
 const HIGHEST = 65_535;
 /** Our constant: the most that leave at once after a late timer; the rest of the backlog leaves later. */
-const MOST_AT_ONCE = 5;
+const MAX_AT_ONCE = 5;
 
 /** Random ports, each once, at their times. Poll `next` until it returns null, and again at `nextTimeout`. */
 export class SprayPlan {
@@ -43,7 +43,7 @@ export class SprayPlan {
   /** Returns the next port, null when none is due or all were returned. */
   next(now: number): number | null {
     if (this.done || now < this.#due) return null;
-    this.#due = Math.max(this.#due, now - (MOST_AT_ONCE - 1) * SPRAY_INTERVAL) + SPRAY_INTERVAL;
+    this.#due = Math.max(this.#due, now - (MAX_AT_ONCE - 1) * SPRAY_INTERVAL) + SPRAY_INTERVAL;
     return this.#draw();
   }
 

@@ -54,7 +54,7 @@ export type NetworkEvent = 'changed' | 'reverted' | 'back' | 'slept' | 'unreacha
 /** ms between two looks. */
 export const LOOK_INTERVAL = 1_000;
 /** A failed datagram causes no look earlier than this after the last one, ms. */
-const LEAST_INTERVAL = 100;
+const MIN_INTERVAL = 100;
 /** Difference of the clocks, or lateness of a look, above which this host has slept, ms. */
 const SLEEP = 2_000;
 /** ms in which failed datagrams are reported once. */
@@ -73,7 +73,7 @@ export class NetworkMonitor {
   /** Returns when to look: immediately before the first look. */
   nextTimeout(): number {
     if (this.#last === null) return Number.NEGATIVE_INFINITY;
-    return this.#last.now + (this.#hasFailed ? LEAST_INTERVAL : LOOK_INTERVAL);
+    return this.#last.now + (this.#hasFailed ? MIN_INTERVAL : LOOK_INTERVAL);
   }
 
   /** Call when a datagram to one of the destinations could not be sent. Call `nextTimeout` again. */

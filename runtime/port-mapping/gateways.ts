@@ -6,7 +6,7 @@ import { addressKind } from '../../platform/special-addresses.ts';
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 
 /** Most gateways to ask: more indicate a mistake in the routing table. */
-const MOST_GATEWAYS = 4;
+const MAX_GATEWAYS = 4;
 
 export interface Gateway {
   readonly address: string;
@@ -23,7 +23,7 @@ export function gatewaysWithOwn(network: Pick<Network, 'gateways' | 'interfaces'
       const own = ownAddressFor(address, interfaces);
       return own === null ? [] : [{ address, own }];
     })
-    .slice(0, MOST_GATEWAYS);
+    .slice(0, MAX_GATEWAYS);
 }
 
 /**

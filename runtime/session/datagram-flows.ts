@@ -6,7 +6,7 @@
  * none: one that lacks a part is lost, and its other parts would only take the room of others.
  *
  * A datagram may overtake the opening of its stream, or arrive while the application is still deciding whether to
- * accept it. So the last `MOST_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two
+ * accept it. So the last `MAX_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two
  * sweeps of the session). Those whose stream is refused or over are simply dropped.
  */
 import type { Connection } from '../../protocol/connection/index.ts';
@@ -18,14 +18,14 @@ import {
   encodeFlowPart,
   type FlowDatagram,
   flowOf,
-  MOST_PARTS,
+  MAX_PARTS,
   PartSets,
 } from '../../protocol/datagrams/index.ts';
 import { whileOpen } from './while-open.ts';
 
 /** Our constants: unclaimed datagrams kept for a session, and their bytes; the oldest is dropped first. */
-const MOST_EARLY = 32;
-const MOST_EARLY_BYTES = 256 * 1024;
+const MAX_EARLY = 32;
+const MAX_EARLY_BYTES = 256 * 1024;
 
 /**
  * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). If a datagram of at
@@ -120,7 +120,7 @@ export class DatagramFlows {
       this.#receiveWhole(decodeFlowDatagram(content));
       return;
     }
-    const part = decodeFlowPart(content, MOST_PARTS);
+    const part = decodeFlowPart(content, MAX_PARTS);
     if (part === null || part.number === 0) {
       this.#receiveWhole(part);
       return;
@@ -158,7 +158,7 @@ export class DatagramFlows {
     this.#early.push(datagram);
     const all = [...this.#older, ...this.#early];
     let bytes = all.reduce((sum, { payload }) => sum + payload.length, 0);
-    for (let left = all.length; left > MOST_EARLY || bytes > MOST_EARLY_BYTES; left--) {
+    for (let left = all.length; left > MAX_EARLY || bytes > MAX_EARLY_BYTES; left--) {
       bytes -= (this.#older.length > 0 ? this.#older : this.#early).shift()!.payload.length;
       this.#unclaimed++;
     }

@@ -21,7 +21,7 @@ import type { WaysToStation } from './ways.ts';
 import { openWebSocket } from './web-socket-dial.ts';
 
 /** ms (or two round trips) without arrivals after which a challenged path counts as silent. */
-const LEAST_SILENCE = 1_000;
+const MIN_SILENCE = 1_000;
 /** ms for a WebSocket to open. */
 const OPEN_TIMEOUT = 10_000;
 
@@ -118,7 +118,7 @@ export class ChannelMigration {
     this.#noteHeard();
     this.#session.probe(path);
     this.#cancelAsking();
-    this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
+    this.#cancelAsking = this.#clock.schedule(Math.max(MIN_SILENCE, 2 * (rtt ?? 0)), () =>
       this.#report((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
   }

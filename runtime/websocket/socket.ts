@@ -45,8 +45,8 @@ export interface WebSocketSocketOptions {
 /** Largest message, bytes, and so the upper bound of `MaxUdpPayload`. */
 export const MAX_MESSAGE = 65_535;
 /** Bytes that may be in flight at least, at most, and ms in which they should have left. */
-const LEAST_BOUND = 64 << 10;
-const MOST_BOUND = 1 << 20;
+const MIN_BOUND = 64 << 10;
+const MAX_BOUND = 1 << 20;
 const DRAIN_TIME = 100;
 /** The bound while all WebSockets together hold too much. */
 const BOUND_WHEN_FULL = 2 * ETHERNET_PAYLOAD;
@@ -183,7 +183,7 @@ export class WebSocketSocket implements DatagramSocket {
   #bound(): number {
     if (this.#options.queue?.isFull === true) return BOUND_WHEN_FULL;
     const drain = DRAIN_TIME * this.#rate.at(this.#options.clock.now());
-    return Math.min(Math.max(LEAST_BOUND, drain), MOST_BOUND);
+    return Math.min(Math.max(MIN_BOUND, drain), MAX_BOUND);
   }
 
   #clear(): void {

@@ -41,7 +41,7 @@ export interface TokenVerifierOptions {
 
 /** Most tokens remembered, and devices that they name: an issuer may name two thousand in each. */
 const CAPACITY = 10_000;
-const MOST_DEVICES = 100_000;
+const MAX_DEVICES = 100_000;
 
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;
@@ -96,7 +96,7 @@ export class TokenVerifier {
     this.#known.set(key, verified);
     this.#devices += verified.devices.size;
     for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= CAPACITY && this.#devices <= MOST_DEVICES) return;
+      if (this.#known.size <= CAPACITY && this.#devices <= MAX_DEVICES) return;
       this.#forget(oldest);
     }
   }

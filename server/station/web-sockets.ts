@@ -52,7 +52,7 @@ interface Opened {
 /** ms between two checks which of them sessions use. */
 const SWEEP = 1_000;
 /** ms that each has to show a valid credential before it may have to make way. */
-const LEAST_TIME = 2_000;
+const MIN_TIME = 2_000;
 /** RFC 6455 §7.4.1. */
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
@@ -180,7 +180,7 @@ export class WebSockets {
       if (used.has(index)) opened.unusedSince = now;
       if (proved.has(index)) this.#removeStranger(opened);
       else if (now - opened.unusedSince >= settings.webSocketTimeout) this.#close(opened, 'no session over the WebSocket');
-      else if (now - opened.since >= LEAST_TIME) this.#addStranger(opened);
+      else if (now - opened.since >= MIN_TIME) this.#addStranger(opened);
     }
     this.#cancelSweep = this.#open.size > 0 ? clock.schedule(SWEEP, this.#sweep) : null;
   };

@@ -11,7 +11,7 @@ import { Pair } from './pair.ts';
 const PING = [0x01];
 const PATH_CHALLENGE = 0x1a;
 /** Records of a flight (core-as/records/flight.ts). */
-const MOST_RECORDS = 30_720;
+const MAX_RECORDS = 30_720;
 
 it('a due challenge waits for the acknowledgement that shortens the flight', () => {
   const pair = new Pair();
@@ -21,7 +21,7 @@ it('a due challenge waits for the acknowledgement that shortens the flight', () 
   pair.settle();
   // Each number that leaves a hole below it is acknowledged at once; our first packet never is.
   let number = 1;
-  while (connection.stats().packetsSent <= MOST_RECORDS) {
+  while (connection.stats().packetsSent <= MAX_RECORDS) {
     pair.inject(forge({ number, frames: PING }), pair.responder);
     pair.settle();
     number += 2;

@@ -10,7 +10,7 @@ import { ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../platform/node/defaul
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';
-import { decodeFlowDatagram, decodeFlowPart, encodeFlowDatagram, encodeFlowPart, MOST_PARTS } from '../../protocol/datagrams/index.ts';
+import { decodeFlowDatagram, decodeFlowPart, encodeFlowDatagram, encodeFlowPart, MAX_PARTS } from '../../protocol/datagrams/index.ts';
 import {
   decodeInitiatorOffer,
   decodeResponderOffer,
@@ -150,7 +150,7 @@ const parsers: readonly Target[] = [
   parser({
     name: 'datagrams.part',
     samples: [0, 1, 70_000].map((number) => encodeFlowPart({ flow: 100, number, index: 1, count: 3, payload: bytes(20) })),
-    parse: (content) => decodeFlowPart(content, MOST_PARTS),
+    parse: (content) => decodeFlowPart(content, MAX_PARTS),
     encode: encodeFlowPart,
   }),
   parser({

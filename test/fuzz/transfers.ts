@@ -82,8 +82,8 @@ export const transferTarget: Target = {
         idleTimeout: 0,
         initialMaxData: 133_120 + below(random, 500_000),
         initialMaxStreamData: 1_024 + below(random, 60_000),
-        maxStreams: 1 + below(random, core.mostPeerStreams),
-        maxMessages: 1 + below(random, core.mostPeerMessages),
+        maxStreams: 1 + below(random, core.maxPeerStreams),
+        maxMessages: 1 + below(random, core.maxPeerMessages),
       },
     });
     const givenUp = new Set<number>();

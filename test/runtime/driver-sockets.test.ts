@@ -8,7 +8,7 @@ import { StallableSocket } from './stallable-socket.ts';
 /** The share that one of two sockets may have of the engine's packets: a quarter stays for the other. */
 const SHARE = (3 / 4) * SLOTS;
 /** Largest number of forwarded datagrams in a socket; a batch of the engine fits beside them. */
-const MOST_FORWARDED = 224;
+const MAX_FORWARDED = 224;
 
 /** A path of a kind that has no addresses. */
 const channelPaths: readonly Path[] = Array.from({ length: 64 }, (_, socket) => {
@@ -105,18 +105,18 @@ describe('queue of a socket', () => {
 
   it('refuses forwarded datagrams when it is full, the other takes them', () => {
     stalledOfTwo();
-    for (let i = 0; i < MOST_FORWARDED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
+    for (let i = 0; i < MAX_FORWARDED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(1))).toBe(true);
-    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 1, dropped: 1 });
+    expect(sockets.driver.stats).toMatchObject({ sent: MAX_FORWARDED + 1, dropped: 1 });
   });
 
   it('that accepts no further forwarded datagrams still takes packets of the engine', async () => {
     stalledOfTwo();
-    for (let i = 0; i < MOST_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    for (let i = 0; i < MAX_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
     await sockets.transmit(5, channelPath(0));
     await sockets.transmit(5, channelPath(1));
-    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 10, dropped: 0 });
+    expect(sockets.driver.stats).toMatchObject({ sent: MAX_FORWARDED + 10, dropped: 0 });
   });
 
   it('that is full drops packets that the engine creates regardless, and releases them at once', async () => {
@@ -203,10 +203,10 @@ describe('a datagram with a hop limit', () => {
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
     Object.assign(socket, { sendWithHopLimit: () => expect.unreachable() });
     socket.stalled = true;
-    for (let i = 0; i < MOST_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    for (let i = 0; i < MAX_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(1), 4)).toBe(false);
-    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED, dropped: 3 });
+    expect(sockets.driver.stats).toMatchObject({ sent: MAX_FORWARDED, dropped: 3 });
   });
 });
 

@@ -45,7 +45,7 @@ import {
 } from './record';
 import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from './signals';
 
-const MOST_UP_ROUNDS: u32 = 30;
+const MAX_UP_ROUNDS: u32 = 30;
 
 export function enterStartup(b: Bbr): void {
   b.state = <u8>STATE_STARTUP;
@@ -248,7 +248,7 @@ function adaptLongTermModel(c: Connection, b: Bbr, acked: f64): bool {
 /** RaiseInflightLongtermSlope (§5.3.3.9). */
 function raiseInflightLongtermSlope(c: Connection, b: Bbr): void {
   const growth = <f64>(1 << b.bwProbeUpRounds);
-  b.bwProbeUpRounds = min(b.bwProbeUpRounds + 1, MOST_UP_ROUNDS);
+  b.bwProbeUpRounds = min(b.bwProbeUpRounds + 1, MAX_UP_ROUNDS);
   b.probeUpAckedPerInc = max(<f64>c.congestionWindow / growth, smss(c));
 }
 

@@ -16,7 +16,7 @@ const BYTES_PER_TURN = 1024 * 1024;
 const LARGE_BATCH = 4;
 const LARGE = 16 * 1024;
 /** Most consecutive skipped attempts to read more, after one found nothing. */
-const MOST_SKIPPED = 15;
+const MAX_SKIPPED = 15;
 
 /** Receives each datagram; the bytes are lent, as BindOptions.receive says. */
 export type Deliver = (datagram: Uint8Array, address: string, port: number) => void;
@@ -50,7 +50,7 @@ export class NativeReceiver {
       return;
     }
     // In request and response traffic, one datagram at a time, each attempt would find nothing.
-    this.#inVain = this.#readAll(deliver) > 0 ? 0 : Math.min(2 * this.#inVain + 1, MOST_SKIPPED);
+    this.#inVain = this.#readAll(deliver) > 0 ? 0 : Math.min(2 * this.#inVain + 1, MAX_SKIPPED);
     this.#skip = this.#inVain;
   }
 

@@ -29,7 +29,7 @@ import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT, UNREACHAB
 const MAX_SEGMENTS = 64;
 const MAX_RUN = 65_000;
 /** Queued bytes that leave before another packet is accepted: later they would have left a processor's cache. */
-const MOST_QUEUED = 128 * 1024;
+const MAX_QUEUED = 128 * 1024;
 
 export class NativeSender implements Sender {
   readonly #calls: SystemCalls;
@@ -72,7 +72,7 @@ export class NativeSender implements Sender {
   }
 
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
-    if (this.#queued >= MOST_QUEUED) this.#flush();
+    if (this.#queued >= MAX_QUEUED) this.#flush();
     this.#queued += length;
     this.#queue.push(buffer, offset, length, address, port, released);
     if (!this.#waiting) this.#ask();

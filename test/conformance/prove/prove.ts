@@ -28,7 +28,7 @@ const RECORDED_TIME = 60_000;
  * ms that it may take with its symbol replaced, or this multiple of its earlier time: an endless wait is a failure,
  * too.
  */
-const LEAST_REPLACED_TIME = 15_000;
+const MIN_REPLACED_TIME = 15_000;
 const SLOWER = 5;
 
 type Planned = Claim & { readonly replacement: Replacement };
@@ -91,7 +91,7 @@ export async function verdict(
   const using = replacement.kind === 'call' ? cited.filter(({ calls }) => succeeds(calls, replacement.places)) : cited;
   if (using.length === 0) return { obstacle: 'no call of it succeeds in the test' };
   const calls: Proof['calls'] = Object.fromEntries(using.map((test) => [test.id, test.calls]));
-  const testTimeout = Math.max(LEAST_REPLACED_TIME, SLOWER * Math.max(...using.map(({ duration }) => duration)));
+  const testTimeout = Math.max(MIN_REPLACED_TIME, SLOWER * Math.max(...using.map(({ duration }) => duration)));
   const names = exactly(using.map(({ name }) => name));
   const replaced = await runner.run(file, names, { recorded: [], replacement, calls, testTimeout });
   if (replaced.length === 0) return { obstacle: 'no test runs with it replaced' };

@@ -28,7 +28,7 @@ const NETWORKS: Readonly<Record<Side, { readonly v4: string; readonly v6: string
   client: { v4: '198.51.100', v6: '2001:db8:c0', host: 10 },
   device: { v4: '203.0.113', v6: '2001:db8:d0', host: 20 },
 };
-const MOST_HOMES = 32;
+const MAX_HOMES = 32;
 const ROUTERS = 3;
 
 export class Internet {
@@ -51,7 +51,7 @@ export class Internet {
   /** A home with a host behind a box of that kind. */
   home(side: Side, kind: NatKind): Home {
     const number = this.#numbers[side]++;
-    if (number >= MOST_HOMES) throw new Error(`more than ${MOST_HOMES} homes`);
+    if (number >= MAX_HOMES) throw new Error(`more than ${MAX_HOMES} homes`);
     const home = new Home(side, kind, number, this.routers[side][0]!);
     this.#homes.push(home);
     return home;

@@ -14,7 +14,7 @@ const FAILOVER = 3_000;
 const ATTEMPT = 15_000;
 const BYTES = 2_000_000;
 const BRIDGES = 10;
-const MOST_CANDIDATES = 8;
+const MAX_CANDIDATES = 8;
 const DEAD = 64;
 
 interface Timed extends View {
@@ -77,7 +77,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
     expect(type).toBe('DIRECT');
     record('direct to a host with ten bridges, ms', 'ours', took, { atMost: 1_000 });
     const { pairs } = await client.call<PathsReport>('paths', { name });
-    expect(pairs.filter(({ kind }) => kind !== 'peer-reflexive').length).toBeLessThanOrEqual(MOST_CANDIDATES);
+    expect(pairs.filter(({ kind }) => kind !== 'peer-reflexive').length).toBeLessThanOrEqual(MAX_CANDIDATES);
     expect(pairs.map(({ address }) => address)).toContain('192.168.1.20');
     await client.call('close', { name });
   });

@@ -1,10 +1,10 @@
 /** Datagrams in parts (PROTOCOL.md §12): cut and put together, in any order; bounded in number, bytes and time. */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { cutFlowDatagram, decodeFlowPart, encodeFlowPart, type FlowPart, MOST_PARTS, PartSets } from '../../../protocol/datagrams/index.ts';
+import { cutFlowDatagram, decodeFlowPart, encodeFlowPart, type FlowPart, MAX_PARTS, PartSets } from '../../../protocol/datagrams/index.ts';
 
 const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));
-const decode = (content: Uint8Array): FlowPart => decodeFlowPart(content, MOST_PARTS)!;
+const decode = (content: Uint8Array): FlowPart => decodeFlowPart(content, MAX_PARTS)!;
 const FLOW = 3;
 
 let lost: number[];
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 function cut(length: number, number = 1, size = 1_159): FlowPart[] {
   const payload = Uint8Array.from({ length }, (_, at) => (at * 7) ^ (at >> 8));
-  return cutFlowDatagram({ flow: FLOW, payload }, { number, size, most: MOST_PARTS })!.map(decode);
+  return cutFlowDatagram({ flow: FLOW, payload }, { number, size, most: MAX_PARTS })!.map(decode);
 }
 
 describe('the content of a frame', () => {
@@ -26,7 +26,7 @@ describe('the content of a frame', () => {
     ['an empty one', '2500', { flow: 37, number: 0, index: 0, count: 1, payload: hex('') }],
     ['the last of 64 parts', '7bbd40643f4061', { flow: 15_293, number: 100, index: 63, count: 64, payload: hex('61') }],
   ])('%s', (_, content, part) => {
-    expect(decodeFlowPart(hex(content), MOST_PARTS)).toEqual(part);
+    expect(decodeFlowPart(hex(content), MAX_PARTS)).toEqual(part);
     expect(encodeFlowPart(part)).toEqual(hex(content));
   });
 
@@ -41,7 +41,7 @@ describe('the content of a frame', () => {
     ['an index behind the last part', '25010202aa'],
     ['an empty part', '25010002'],
   ])('refuses %s', (_, content) => {
-    expect(decodeFlowPart(hex(content), MOST_PARTS)).toBeNull();
+    expect(decodeFlowPart(hex(content), MAX_PARTS)).toBeNull();
   });
 });
 
@@ -65,7 +65,7 @@ describe('cutting', () => {
   test('into no more parts than the peer takes, and nothing larger than UDP carries', () => {
     const cutTo = (length: number, most: number) =>
       cutFlowDatagram({ flow: 0, payload: new Uint8Array(length) }, { number: 1, size: 1_159, most });
-    expect([cutTo(2_300, 2)?.length, cutTo(2_400, 2), cutTo(65_527, MOST_PARTS)?.length, cutTo(65_528, MOST_PARTS)]).toEqual([
+    expect([cutTo(2_300, 2)?.length, cutTo(2_400, 2), cutTo(65_527, MAX_PARTS)?.length, cutTo(65_528, MAX_PARTS)]).toEqual([
       2,
       null,
       57,

@@ -1,6 +1,6 @@
 /** Datagrams of byte streams over a session: early, late, too long, without a flow; and on another path. */
 import { describe, expect, it } from 'vitest';
-import { encodeFlowDatagram, encodeFlowPart, MOST_PARTS } from '../../../protocol/datagrams/index.ts';
+import { encodeFlowDatagram, encodeFlowPart, MAX_PARTS } from '../../../protocol/datagrams/index.ts';
 import { DatagramFlows, type DatagramLink, noDatagrams, SURE_LENGTH } from '../../../runtime/session/datagram-flows.ts';
 import type { SessionStream } from '../../../runtime/session/index.ts';
 import { acceptedSession, type ConnectedPair, pair, pattern, text, utf8 } from './support.ts';
@@ -8,7 +8,7 @@ import { acceptedSession, type ConnectedPair, pair, pattern, text, utf8 } from '
 /** The session of a connection of full size to a peer that takes no parts; `send` takes everything. */
 const connection = { flowParts: 0, datagramSize: 1_411, datagramRoom: 256, stats: () => null };
 const link: DatagramLink = { connection, send: () => true, now: () => 0 };
-const withParts = { ...connection, flowParts: MOST_PARTS };
+const withParts = { ...connection, flowParts: MAX_PARTS };
 
 describe('flows alone', () => {
   it('deliver each datagram to its flow, and early ones when it opens', () => {

@@ -10,7 +10,7 @@ import { type Bench, type BenchOptions, bench, StreamPort } from './support.ts';
 
 const BYTES = 1_000_000;
 /** An IPv6 packet of MTU 1,280 or 1,500 less the headers of IPv6 and UDP. */
-const LEAST_PAYLOAD = 1232;
+const MIN_PAYLOAD = 1232;
 const ETHERNET_PAYLOAD = 1452;
 
 interface Upload {
@@ -48,8 +48,8 @@ describe('packets of a bulk transfer', () => {
   });
 
   it('stay below the MTU of a link of 1,280 bytes', { tags: ['slow'] }, async () => {
-    const { over, packetSize } = await upload({ link: { delay: 10, mtu: LEAST_PAYLOAD } }, 10 * BYTES);
-    expect(packetSize).toBe(LEAST_PAYLOAD);
+    const { over, packetSize } = await upload({ link: { delay: 10, mtu: MIN_PAYLOAD } }, 10 * BYTES);
+    expect(packetSize).toBe(MIN_PAYLOAD);
     const { oversize, lost } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
     expect([oversize, lost]).toEqual([3, 0]);
   });

@@ -9,8 +9,7 @@
  * They take turns in short rounds, at one base station with one client and one device as separate processes. Then the
  * cost of the proof by TLS (`trust-tls.ts`).
  */
-import type { Child } from './processes/parent.ts';
-import { withChildren, withDirectory } from './processes/parent.ts';
+import { type Child, withChildren, withDirectory } from './processes/parent.ts';
 import { type Report, type Row, spread } from './report.ts';
 import { measureTls } from './trust-tls.ts';
 

@@ -1,6 +1,6 @@
 /** Options of direct paths: the clients with which the device searches for one, and the addresses that it offers. */
 
-import { parseSocketAddress } from '../platform/address.ts';
+import { parseSocketAddress } from '../protocol/address.ts';
 import { checkOptions, flag, type Kind, oneOf, texts } from '../protocol/arguments.ts';
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';

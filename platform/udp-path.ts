@@ -1,7 +1,8 @@
 /** The path of a UDP peer, its largest packet size, and the table that remembers paths. */
+
+import { canonicalAddress, isLoopback, parseAddress } from '../protocol/address.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../protocol/path.ts';
-import { canonicalAddress, isLoopback, parseAddress } from './address.ts';
 
 /**
  * UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/recovery/mtu.ts has the same

@@ -7,7 +7,8 @@ import { formatAddress, parseAddress } from './address.ts';
 /** The name whose AAAA records reveal the prefix: it has no AAAA records of its own (RFC 7050 §8.2). */
 export const NAT64_NAME = 'ipv4only.arpa';
 /** Its well-known IPv4 addresses. */
-const WELL_KNOWN = ['192.0.0.170', '192.0.0.171'].map((address) => parseAddress(address)!);
+export const NAT64_ADDRESSES: readonly string[] = ['192.0.0.170', '192.0.0.171'];
+const WELL_KNOWN = NAT64_ADDRESSES.map((address) => parseAddress(address)!);
 /** Positions of the IPv4 address bytes, by the prefix length in bits (RFC 6052 §2.2): byte 8 is always 0. */
 const POSITIONS: ReadonlyMap<number, readonly number[]> = new Map([
   [96, [12, 13, 14, 15]],

@@ -6,8 +6,8 @@
  * first address that is not a trusted proxy's: anything left of it may be forged.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { canonicalAddress } from '../platform/address.ts';
 import type { Log } from '../platform/environment.ts';
+import { canonicalAddress } from '../protocol/address.ts';
 import { ipAllowed } from './administration/ip-list.ts';
 
 /** Which header trusted proxies set. */

@@ -5,7 +5,6 @@
  */
 import { scrypt } from '@noble/hashes/scrypt.js';
 import { Core, type CoreOptions } from '../bindings/index.ts';
-import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../platform/address.ts';
 import type {
   BindOptions,
   Clock,
@@ -20,6 +19,7 @@ import type {
   WebSocketOptions,
 } from '../platform/environment.ts';
 import { packetSizeFor } from '../platform/udp-path.ts';
+import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../protocol/address.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import type { DnsMessage, MdnsSource } from '../protocol/discovery/index.ts';
 import { LocalError, PortInUseError, RemoteError } from '../protocol/errors/index.ts';

@@ -3,8 +3,8 @@
  * each other, over the simulation's links between them; messages travel as objects.
  */
 
-import { inPrefix, parseAddress, parsePrefix } from '../platform/address.ts';
 import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../platform/mdns.ts';
+import { inPrefix, parseAddress, parsePrefix } from '../protocol/address.ts';
 import { type DnsMessage, MDNS_PORT, type MdnsSource } from '../protocol/discovery/index.ts';
 
 type Transmit = (source: string, message: DnsMessage, to: MdnsSource | null) => void;

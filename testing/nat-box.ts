@@ -12,13 +12,13 @@
  * The box only decides. The topology knows which realm a datagram is in, and how many routers lie between.
  */
 
-import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../platform/address.ts';
+import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../protocol/address.ts';
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { CrossTraffic } from './cross-traffic.ts';
+import { TranslationPrefix } from './dns64.ts';
 import { FlowStates } from './flow-state.ts';
 import { type AddressDependence, type MappingRules, Mappings } from './mappings.ts';
-import { TranslationPrefix } from './nat64.ts';
 import type { PortAllocation } from './ports.ts';
 import type { Random } from './random.ts';
 

@@ -3,7 +3,7 @@
  * box has one behind it. Two realms may use the same addresses.
  */
 
-import { inPrefix, parseAddress } from '../platform/address.ts';
+import { inPrefix, parseAddress } from '../protocol/address.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { SimulatedHost } from './host.ts';
 import { Nat } from './nat.ts';

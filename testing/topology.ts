@@ -11,10 +11,11 @@
  * of them lie between a box (or a host with that option) and the other members of its realm. A datagram turned around
  * within a box passes one router.
  */
+
 import type { SocketAddress } from '../protocol/control/index.ts';
+import { NAT64_ADDRESSES, NAT64_NAME } from '../protocol/nat64.ts';
 import type { SimulatedHost } from './host.ts';
 import { NatBox, type NatVerdict, type Passage } from './nat-box.ts';
-import { IPV4_ONLY_ADDRESSES, IPV4_ONLY_NAME } from './nat64.ts';
 import { Realm } from './realm.ts';
 
 /** A datagram in the realm of its receiver, or where its hops ended: between steps 1 and 3. */
@@ -171,7 +172,7 @@ export class Topology {
 
   /** Returns a host's resolver's answer for the addresses of a name: it translates them behind a NAT64. */
   resolved(asking: SimulatedHost, name: string, addresses: readonly string[]): readonly string[] {
-    const found = name === IPV4_ONLY_NAME ? IPV4_ONLY_ADDRESSES : addresses;
+    const found = name === NAT64_NAME ? NAT64_ADDRESSES : addresses;
     for (let realm: Realm | null = this.placeOf(asking).realm; realm !== null; realm = realm.outer) {
       const prefix = realm.router?.nat64 ?? null;
       if (prefix !== null) return prefix.synthesize(found);

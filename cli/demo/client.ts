@@ -6,8 +6,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Connection, ConnectionOptions, PathReport, TcpTunnel } from '../../client/node.ts';
-import { nodeEnvironment, SvcClient } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, nodeEnvironment, type PathReport, SvcClient, type TcpTunnel } from '../../client/node.ts';
 import { downloadFile, openFile, uploadFile, uploadOpened } from '../files/transfer.ts';
 import { uplinksOf } from './uplinks.ts';
 

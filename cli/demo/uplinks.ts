@@ -1,8 +1,7 @@
 /**
  * For the demo: an environment whose packets leave from one address at a time, like those of a host with one uplink.
  */
-import type { Environment } from '../../platform/environment.ts';
-import { withLog } from '../../platform/environment.ts';
+import { type Environment, withLog } from '../../platform/environment.ts';
 
 export interface Uplinks {
   readonly environment: Environment;

@@ -11,7 +11,7 @@ import type {
   SocketAddress,
   StunAnswer,
 } from '../../client/node.ts';
-import { isLoopback, parseAddress } from '../../platform/address.ts';
+import { isLoopback, parseAddress } from '../../protocol/address.ts';
 import { overText, placeOf } from '../client/way.ts';
 import { adviceOn, CHANNELS, type ChannelName, channelAdvice, channelText, udpAdvice } from './advice.ts';
 

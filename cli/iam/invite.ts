@@ -8,7 +8,7 @@
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { IamUser } from '../../client/node.ts';
-import { isLoopback, parseAddress } from '../../platform/address.ts';
+import { isLoopback, parseAddress } from '../../protocol/address.ts';
 import { encodePairingString, isHostPort, type PairingString } from '../../protocol/records/index.ts';
 import type { KnownDevice } from '../client/known.ts';
 import type { TargetOptions } from '../client/target.ts';

@@ -10,9 +10,9 @@
  * The channel fails when the search is over and every address has failed; the error is NOT_FOUND when nothing answered.
  */
 
-import { isNear, parseAddress, parsePrefix } from '../../platform/address.ts';
-import { type AddressKind, addressKind } from '../../platform/special-addresses.ts';
+import { isNear, parseAddress, parsePrefix } from '../../protocol/address.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { type AddressKind, addressKind } from '../../protocol/special-addresses.ts';
 import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../runtime/discovery/index.ts';
 import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
 import { type Failure, mostTelling } from '../../runtime/race.ts';

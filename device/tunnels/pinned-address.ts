@@ -7,9 +7,9 @@
  * address writes it as a number; no server has one of the others. Loopback is allowed: services of the device itself.
  */
 
-import { canonicalAddress, parseAddress } from '../../platform/address.ts';
-import { type AddressKind, addressKind, embeddedAddress } from '../../platform/special-addresses.ts';
+import { canonicalAddress, parseAddress } from '../../protocol/address.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../protocol/special-addresses.ts';
 
 /** Addresses that no server has. */
 const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadcast'];

@@ -3,8 +3,7 @@
  * of a short file.
  */
 import { endianness } from 'node:os';
-import { formatAddress } from '../../protocol/address.ts';
-import { isLinkLocal } from '../address.ts';
+import { formatAddress, isLinkLocal } from '../../protocol/address.ts';
 
 export interface DefaultRoute {
   readonly interface: string;

@@ -6,9 +6,9 @@
  * sockets ends at once.
  */
 import { Core } from '../../bindings/index.ts';
+import { canonicalAddress } from '../../protocol/address.ts';
 import { amount, checkOptions, type Kind, texts, whole } from '../../protocol/arguments.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { canonicalAddress } from '../address.ts';
 import { aLog, type Environment, type Log, type MessagePipe, type Network, silentLog, type WebSocketOptions } from '../environment.ts';
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock, keepProcess } from './clock.ts';

@@ -7,11 +7,10 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
-import { parseAddress } from '../../protocol/address.ts';
+import { isLinkLocal, parseAddress } from '../../protocol/address.ts';
 import { orElse } from '../../protocol/or-else.ts';
-import { isLinkLocal } from '../address.ts';
+import { addressKind } from '../../protocol/special-addresses.ts';
 import type { HostInterface } from '../environment.ts';
-import { addressKind } from '../special-addresses.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from './default-routes.ts';
 
 /** Properties of an interface on Linux (`/sys/class/net`). */

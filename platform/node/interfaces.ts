@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { isNear, type Prefix, parsePrefix } from '../../protocol/address.ts';
 import { orElse } from '../../protocol/or-else.ts';
-import { isNear, type Prefix, parsePrefix } from '../address.ts';
 import { MIN_MTU } from '../udp-path.ts';
 import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
 

@@ -1,8 +1,9 @@
 /**
  * Converts between the packets of `dns-packet`, which `multicast-dns` uses, and the messages of `protocol/discovery`.
  */
+
+import { canonicalAddress } from '../../protocol/address.ts';
 import type { DnsMessage, DnsQuestion, DnsRecord } from '../../protocol/discovery/index.ts';
-import { canonicalAddress } from '../address.ts';
 
 /** As `dns-packet` decodes it, reduced to what discovery uses. */
 export interface MdnsPacket {

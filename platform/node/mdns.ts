@@ -9,8 +9,8 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import makeMdns, { type MulticastDNS } from 'multicast-dns';
+import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../../protocol/address.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
-import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../address.ts';
 import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
 import { ArrivalLimit } from './arrival-limit.ts';
 import { clock } from './clock.ts';

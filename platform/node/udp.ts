@@ -5,9 +5,10 @@
  * Two sockets rather than one dual-stack IPv6 socket: this works on hosts without IPv6 or with IPv6 disabled, IPv4
  * peers appear in their own notation, and the IPv4 path costs nothing extra.
  */
+
+import { canonicalAddress } from '../../protocol/address.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { canonicalAddress } from '../address.ts';
 import type { BindOptions, BoundSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 import { type Family, FamilySocket, type FamilySocketSettings } from './family-socket.ts';

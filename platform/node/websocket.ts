@@ -13,10 +13,10 @@ import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity, connect as tlsConnect } from 'node:tls';
 import { type ClientOptions, WebSocket } from 'ws';
+import { canonicalAddress } from '../../protocol/address.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { certificateBlocks } from '../../protocol/identity/index.ts';
 import { NoUpgradeError } from '../../protocol/station-dial/index.ts';
-import { canonicalAddress } from '../address.ts';
 import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 import { type Attempt, type HttpProxy, isPage, openTunnel, proxyForWebSocket } from './https-tunnel.ts';

@@ -22,9 +22,8 @@
  * connection also passes the other end's NAT, which is unknown: 25 s at most.
  */
 import type { KeepAlive } from '../../bindings/index.ts';
-import { isLoopback, parseAddress } from '../../platform/address.ts';
 import type { Cancel } from '../../platform/environment.ts';
-import type { SocketAddress } from '../../protocol/address.ts';
+import { isLoopback, parseAddress, type SocketAddress } from '../../protocol/address.ts';
 import {
   defaultProfile,
   IdleLimit,

@@ -1,9 +1,8 @@
 /** The gateways of this host that may map a port, each with the address of this host that it sees. */
 
-import { inPrefix, parsePrefix } from '../../platform/address.ts';
 import type { HostInterface, Network } from '../../platform/environment.ts';
-import { addressKind } from '../../platform/special-addresses.ts';
-import { formatAddress, parseAddress } from '../../protocol/address.ts';
+import { formatAddress, inPrefix, parseAddress, parsePrefix } from '../../protocol/address.ts';
+import { addressKind } from '../../protocol/special-addresses.ts';
 
 /** Most gateways to ask: more indicate a mistake in the routing table. */
 const MAX_GATEWAYS = 4;

@@ -6,9 +6,9 @@
  */
 
 import type { Cancel, Environment } from '../../platform/environment.ts';
-import { addressKind } from '../../platform/special-addresses.ts';
 import { parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
+import { addressKind } from '../../protocol/special-addresses.ts';
 import { type Gateway, gatewaysWithOwn } from './gateways.ts';
 import { MappedPort } from './mapped-port.ts';
 

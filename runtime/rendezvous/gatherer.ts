@@ -11,11 +11,10 @@
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
  */
 
-import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../../platform/address.ts';
 import type { Cancel, HostInterface } from '../../platform/environment.ts';
+import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../../protocol/address.ts';
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
 import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
-import { hasIpv4, Nat64 } from '../nat64.ts';
 import { isPeerAddress } from './peer-address.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import { runSampler } from './run-sampler.ts';
@@ -23,6 +22,7 @@ import { Samplings } from './samplings.ts';
 import type { StationView } from './station-view.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 import { stunServers } from './stun-servers.ts';
+import { hasIpv4, Nat64 } from './translation.ts';
 
 /** ms between two checks of the interfaces, while a search watches for a change. */
 const NETWORK_LOOK = 3_000;

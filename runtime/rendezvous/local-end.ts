@@ -3,8 +3,8 @@
  * map. Used by a client's host and by a device's.
  */
 
-import { isLoopback, parseAddress } from '../../platform/address.ts';
 import type { Cancel } from '../../platform/environment.ts';
+import { isLoopback, parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { PortMapper } from '../port-mapping/index.ts';
 import { Gatherer } from './gatherer.ts';

@@ -1,6 +1,6 @@
 /** Checks whether a peer may have an address: for candidates, stated addresses, and STUN ports of a station. */
-import { parseAddress } from '../../platform/address.ts';
-import { type AddressKind, addressKind, embeddedAddress } from '../../platform/special-addresses.ts';
+import { parseAddress } from '../../protocol/address.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../protocol/special-addresses.ts';
 
 /** The other kinds belong to no single host, or only to this one or its link. */
 const USABLE_KINDS: ReadonlySet<AddressKind> = new Set<AddressKind>(['global', 'private', 'shared', 'benchmarking', 'documentation']);

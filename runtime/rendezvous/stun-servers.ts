@@ -7,8 +7,8 @@
  * unless the station itself is there.
  */
 
-import { canonicalAddress } from '../../platform/address.ts';
 import type { Environment } from '../../platform/environment.ts';
+import { canonicalAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isPeerAddress } from './peer-address.ts';
 import type { StationView } from './station-view.ts';

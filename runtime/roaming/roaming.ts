@@ -18,8 +18,8 @@
  * A resting session is left alone: its opener resumes it.
  */
 
-import { isLoopback, parseAddress } from '../../platform/address.ts';
 import type { BoundSocket, Cancel } from '../../platform/environment.ts';
+import { isLoopback, parseAddress } from '../../protocol/address.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NetworkEvent, NetworkMonitor, type NetworkSnapshot } from '../../protocol/roaming/index.ts';
 import { Alarm } from '../alarm.ts';

@@ -3,7 +3,7 @@
  * with the rule.
  */
 
-import { parseAddress } from '../../platform/address.ts';
+import { parseAddress } from '../../protocol/address.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { areIds, isId } from '../../protocol/records/ids.ts';
 import { addressClass } from '../outbound/addresses.ts';

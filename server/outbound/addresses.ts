@@ -3,12 +3,12 @@
  *
  * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4,
  * ISATAP).
- * `platform/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
+ * `protocol/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
  */
 
-import { parseAddress } from '../../platform/address.ts';
-import { type AddressKind, addressKind, embeddedAddress } from '../../platform/special-addresses.ts';
+import { parseAddress } from '../../protocol/address.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../protocol/special-addresses.ts';
 
 /**
  * - public: anywhere on the Internet

@@ -7,7 +7,7 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { canonicalAddress } from '../../platform/address.ts';
+import { canonicalAddress } from '../../protocol/address.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 
 /** The addresses of a server, numeric. */

@@ -15,8 +15,8 @@
  * A socket that cannot be bound is logged once. Nothing else of the base station depends on it.
  */
 
-import { canonicalAddress } from '../../platform/address.ts';
 import type { BoundSocket, Environment } from '../../platform/environment.ts';
+import { canonicalAddress } from '../../protocol/address.ts';
 import type { StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';

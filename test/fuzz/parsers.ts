@@ -5,8 +5,8 @@
 import { rootCertificates } from 'node:tls';
 import { base64urlnopad } from '@scure/base';
 import { parseServerUrl } from '../../device/settings.ts';
-import { canonicalAddress, parsePrefix } from '../../platform/address.ts';
 import { ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../platform/node/default-routes.ts';
+import { canonicalAddress, parsePrefix } from '../../protocol/address.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import { type Nat64Prefix, nat64Prefixes, synthesize } from '../../protocol/nat64.ts';
-import { discoverNat64 } from '../../runtime/nat64.ts';
+import { discoverNat64 } from '../../runtime/rendezvous/translation.ts';
 
 const prefix = (text: string): Nat64Prefix => {
   const [address, bits] = text.split('/');

@@ -5,8 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AuditFile, entriesOf } from '../../../device/audit/chain.ts';
-import type { AuditDetails } from '../../../device/audit/entry.ts';
-import { checkEntry, MAX_LINE, readEntry, sealEntry } from '../../../device/audit/entry.ts';
+import { type AuditDetails, checkEntry, MAX_LINE, readEntry, sealEntry } from '../../../device/audit/entry.ts';
 import { auditHash, auditSigner, auditVerifier, createAuditKey } from '../../../device/audit/signing.ts';
 import { type AuditVerdict, type VerifyOptions, verifyEntries } from '../../../device/audit/verify.ts';
 import { anyText } from '../../support/text.ts';

@@ -2,7 +2,6 @@
 import { Socket } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { parsePrefix } from '../../../platform/address.ts';
 import type { HostInterface } from '../../../platform/environment.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../../platform/node/default-routes.ts';
 import { nodeEnvironment } from '../../../platform/node/environment.ts';
@@ -15,6 +14,7 @@ import {
   type Traits,
 } from '../../../platform/node/host-interfaces.ts';
 import { OutwardAddresses, sourceFor } from '../../../platform/node/outward-addresses.ts';
+import { parsePrefix } from '../../../protocol/address.ts';
 
 /** A laptop on Wi-Fi and cable, with Docker, and a VPN whose link has no router. */
 const ROUTE = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT

@@ -3,8 +3,7 @@
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PathsReport } from '../../../client/node.ts';
-import type { BindOptions, BoundSocket, Environment } from '../../../platform/environment.ts';
-import { silentLog } from '../../../platform/environment.ts';
+import { type BindOptions, type BoundSocket, type Environment, silentLog } from '../../../platform/environment.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { encodeBinding, encodeBindingToPort, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';

@@ -1,16 +1,9 @@
-/**
- * Addresses of NAT64: IPv4 addresses under an IPv6 prefix of 96 bits (RFC 6052 §2.2), and a resolver's use of them (RFC
- * 6147, RFC 7050).
- */
-
-import { inPrefix, type Prefix, parseAddress, parsePrefix } from '../platform/address.ts';
-import { formatAddress } from '../protocol/address.ts';
+/** A network that translates IPv6 to IPv4 (NAT64), and its resolver (DNS64: RFC 6147, RFC 7050). */
+import { formatAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../protocol/address.ts';
 import { LocalError } from '../protocol/errors/index.ts';
+import { synthesize } from '../protocol/nat64.ts';
 
 const PREFIX_BITS = 96;
-/** RFC 7050 §8.2: the name with two well-known IPv4 addresses and no IPv6 one. */
-export const IPV4_ONLY_NAME = 'ipv4only.arpa';
-export const IPV4_ONLY_ADDRESSES: readonly string[] = ['192.0.0.170', '192.0.0.171'];
 
 /** The prefix of a NAT64. */
 export class TranslationPrefix {
@@ -35,9 +28,7 @@ export class TranslationPrefix {
 
   /** @param address IPv4 */
   toV6(address: string): string {
-    const bytes = this.#prefix.bytes.slice();
-    bytes.set(parseAddress(address)!, 12);
-    return formatAddress(bytes);
+    return synthesize(this.#prefix, address)!;
   }
 
   /** Returns a name's addresses as DNS64 does: its own, preceded by translated ones for a name without IPv6. */

@@ -5,9 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mayBeResolved } from '../../device/tunnels/pinned-address.ts';
-import { parseAddress, parsePrefix } from '../../platform/address.ts';
-import { type AddressKind, addressKind, embeddedAddress, SPECIAL_ADDRESSES } from '../../platform/special-addresses.ts';
-import { formatAddress } from '../../protocol/address.ts';
+import { formatAddress, parseAddress, parsePrefix } from '../../protocol/address.ts';
+import { type AddressKind, addressKind, embeddedAddress, SPECIAL_ADDRESSES } from '../../protocol/special-addresses.ts';
 import { addressClass } from '../../server/outbound/addresses.ts';
 
 const kindOf = (text: string): AddressKind => addressKind(parseAddress(text)!);

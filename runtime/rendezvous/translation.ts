@@ -1,9 +1,8 @@
 /** Finds out whether this network translates to IPv4 (RFC 7050). Sans-IO part: protocol/nat64.ts. */
 
-import { isLinkLocal } from '../platform/address.ts';
-import type { Environment, HostInterface, Network } from '../platform/environment.ts';
-import { parseAddress } from '../protocol/address.ts';
-import { NAT64_NAME, type Nat64Prefix, nat64Prefixes, synthesize } from '../protocol/nat64.ts';
+import type { Environment, HostInterface, Network } from '../../platform/environment.ts';
+import { isLinkLocal, parseAddress } from '../../protocol/address.ts';
+import { NAT64_NAME, type Nat64Prefix, nat64Prefixes, synthesize } from '../../protocol/nat64.ts';
 
 /**
  * ms after which a host without IPv4 that found no prefix may ask again: its network or resolver may not have been

@@ -5,7 +5,7 @@
 import { Command, Option } from 'commander';
 import { type Coap, ContentFormat } from '../client/node.ts';
 import { checkQuery, formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { roundTrip } from './client/round-trip.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
@@ -58,7 +58,7 @@ export function coapCommand(): Command {
     const { path, query } = placeOf(place);
     checkOptions(verb, options);
     const payload = await requestPayload(options);
-    const work = (opened: Opened): Promise<void> => {
+    const work = (opened: OpenConnection): Promise<void> => {
       showWay(opened.connection, opened.output);
       const coap = opened.connection.createCoap(verb, path);
       coap.setRequestQuery(query);
@@ -69,7 +69,7 @@ export function coapCommand(): Command {
   });
 }
 
-async function execute({ output, signal }: Opened, coap: Coap, { raw = false }: CoapOptions): Promise<void> {
+async function execute({ output, signal }: OpenConnection, coap: Coap, { raw = false }: CoapOptions): Promise<void> {
   await coap.execute({ signal });
   const response = coap.getResponse();
   const { status, contentFormat: format } = response;
@@ -81,7 +81,11 @@ async function execute({ output, signal }: Opened, coap: Coap, { raw = false }: 
   throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}${advice}`);
 }
 
-function follow({ connection, environment, output, signal }: Opened, coap: Coap, { count, raw = false }: CoapOptions): Promise<void> {
+function follow(
+  { connection, environment, output, signal }: OpenConnection,
+  coap: Coap,
+  { count, raw = false }: CoapOptions,
+): Promise<void> {
   return observe(coap, { output, signal, count, raw, settled: () => roundTrip(connection, environment.clock, FAREWELL) });
 }
 

@@ -11,7 +11,7 @@ import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData, type DeviceState } from './device-app/data.ts';
 import { inviteBy } from './device-app/invite-by.ts';
 import { openDevice } from './device-app/open.ts';
-import { askRunning, type Invited, type InviteRequest } from './device-app/owner-socket.ts';
+import { askRunning, type Invitation, type InviteRequest } from './device-app/owner-socket.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { rootsNote } from './frame/server-options.ts';
@@ -46,7 +46,7 @@ async function run(username: string, { data: directory, json, role }: InviteOpti
 }
 
 /** Invites in the directory of a device that does not run. */
-async function inviteHere(data: DeviceData, request: InviteRequest): Promise<Invited> {
+async function inviteHere(data: DeviceData, request: InviteRequest): Promise<Invitation> {
   const lock = await data.lock();
   try {
     await data.reread();
@@ -62,7 +62,7 @@ async function inviteHere(data: DeviceData, request: InviteRequest): Promise<Inv
   }
 }
 
-function print(output: Output, state: DeviceState, { user, password, fingerprint, roles, modes }: Invited): void {
+function print(output: Output, state: DeviceState, { user, password, fingerprint, roles, modes }: Invitation): void {
   const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint, ...placeOf(state) };
   const { pairingString } = share(output, invitationOf(base, user, password), {});
   output.result({ user: user.username, role: user.role, invitation: pairingString }, [

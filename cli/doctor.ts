@@ -14,7 +14,7 @@ import { Command, Option } from 'commander';
 import type { Connection, PathsReport } from '../client/node.ts';
 import { explainedStation } from './client/failure.ts';
 import { Known, stateDirectory } from './client/known.ts';
-import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
+import { clientEnvironment, type FailedConnect, type Frame, type OpenConnection, withConnection } from './client/open.ts';
 import { resolveServer, type TargetStation } from './client/station.ts';
 import { givenPairing, namesDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
@@ -137,7 +137,7 @@ async function examineStation(options: DoctorOptions, frame: Frame): Promise<voi
   if (problem !== null) throw new CommandError(`no way to the base station: ${describe(problem)}`);
 }
 
-async function findingsOf(opened: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
+async function findingsOf(opened: OpenConnection, options: DoctorOptions, frame: Frame): Promise<Findings> {
   const { connection, device, server, output } = opened;
   if (connection.getType() === 'RELAY' && options.relayOnly !== true) output.note('connected; searching for a direct path');
   const report = await firstAttempt(connection, options.timeout, frame);
@@ -198,7 +198,7 @@ function connectedFinding(
 
 /** The connection's own data, as far as known; a separate check if no attempt has reached the base station. */
 async function stationOf(
-  { connection, server, webSocket }: Opened,
+  { connection, server, webSocket }: OpenConnection,
   { station, whyNotDirect }: PathsReport,
   options: DoctorOptions,
   frame: Frame,

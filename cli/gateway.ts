@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { Gateway, type GatewayState, nodeEnvironment, type SvcError } from '../client/node.ts';
 import { formatHostPort } from '../protocol/records/index.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, integer, listenPort } from './frame/arguments.ts';
 import { CommandError, describe } from './frame/errors.ts';
@@ -49,7 +49,7 @@ export function gatewayCommand(): Command {
   );
 }
 
-async function serve({ connection, connectAgain, output, signal, device }: Opened, options: GatewayOptions): Promise<void> {
+async function serve({ connection, connectAgain, output, signal, device }: OpenConnection, options: GatewayOptions): Promise<void> {
   let end = (_error: SvcError | null): void => {};
   const ended = new Promise<SvcError | null>((resolve) => {
     end = resolve;

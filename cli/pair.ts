@@ -10,7 +10,7 @@ import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
 import { isPairing, type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
-import { type Frame, type Opened, type OpenSettings, withConnection } from './client/open.ts';
+import { type Frame, type OpenConnection, type OpenSettings, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { ASK_FOR_INVITATION, nextStep, type Standing, standingLine, standingOf } from './client/standing.ts';
 import { keyOf, tokenOfUser } from './client/station.ts';
@@ -89,7 +89,7 @@ export async function pair(argument: string | undefined, options: PairCommandOpt
 }
 
 /** The input of the command. */
-interface Given {
+interface PairInput {
   readonly options: PairCommandOptions;
   readonly pairing: PairingString | undefined;
   readonly password: string | undefined;
@@ -97,9 +97,9 @@ interface Given {
 }
 
 /** Verifies and remembers the device, without becoming a user. */
-function look({ options, pairing, password, frame }: Given): Promise<void> {
+function look({ options, pairing, password, frame }: PairInput): Promise<void> {
   const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
-  const work = async (opened: Opened): Promise<void> => {
+  const work = async (opened: OpenConnection): Promise<void> => {
     const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
     await finish(opened, { standing }, { options, pairing });
   };
@@ -107,12 +107,12 @@ function look({ options, pairing, password, frame }: Given): Promise<void> {
 }
 
 /** Verifies and remembers the device, and becomes a user. */
-function become({ options, pairing, password, frame }: Given, request: PairOptions): Promise<void> {
+function become({ options, pairing, password, frame }: PairInput, request: PairOptions): Promise<void> {
   let outcome: Outcome | undefined;
   const prove = async (connection: Connection): Promise<void> => {
     outcome = await pairWith(connection, request);
   };
-  const work = async (opened: Opened): Promise<void> =>
+  const work = async (opened: OpenConnection): Promise<void> =>
     finish(opened, outcome ?? (await pairWith(opened.connection, request)), { options, pairing });
   // The local modes take no password: nothing then verifies the device, even if a password is given.
   const isLocal = options.mode?.startsWith('Local') === true;
@@ -125,7 +125,11 @@ function settingsOf({ replace, name }: PairCommandOptions, frame: Frame | undefi
   return { replace: replace === true, name, ...(frame !== undefined && { frame }) };
 }
 
-async function finish(opened: Opened, outcome: Outcome, { options, pairing }: Pick<Given, 'options' | 'pairing'>): Promise<void> {
+async function finish(
+  opened: OpenConnection,
+  outcome: Outcome,
+  { options, pairing }: Pick<PairInput, 'options' | 'pairing'>,
+): Promise<void> {
   await remember(opened, outcome);
   report(opened, outcome, { pairing, state: options.state });
 }
@@ -223,7 +227,7 @@ async function authenticate(connection: Connection, pairing: PairingString | und
 }
 
 /** Remembers the user that this client is, with its token. */
-async function remember({ connection, known, server }: Opened, { standing, sct }: Outcome): Promise<void> {
+async function remember({ connection, known, server }: OpenConnection, { standing, sct }: Outcome): Promise<void> {
   if (standing.kind !== 'user') return;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const device = { ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), User: standing.username };
@@ -237,7 +241,7 @@ async function remember({ connection, known, server }: Opened, { standing, sct }
 const PROOFS = { pinned: 'as expected', password: 'verified by the password', none: 'first contact, now remembered' } as const;
 
 function report(
-  { connection, output, device, known, server }: Opened,
+  { connection, output, device, known, server }: OpenConnection,
   { standing, mode }: Outcome,
   { pairing, state }: { pairing: PairingString | undefined; state: string | undefined },
 ): void {

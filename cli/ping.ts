@@ -1,7 +1,7 @@
 /** `svc ping`: response time of a device, and the path, until Ctrl-C. */
 import { Argument, Command, Option } from 'commander';
 import { asSvcError } from '../protocol/errors/index.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { followWay, wayOf } from './client/way.ts';
@@ -31,7 +31,10 @@ export function pingCommand(): Command {
   );
 }
 
-async function pingDevice({ connection, environment: { clock }, output, signal, device }: Opened, options: PingOptions): Promise<void> {
+async function pingDevice(
+  { connection, environment: { clock }, output, signal, device }: OpenConnection,
+  options: PingOptions,
+): Promise<void> {
   output.note(`${device}, ${wayOf(connection).text}`);
   followWay(connection, (change) => output.note(change));
   await ping({

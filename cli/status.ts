@@ -5,7 +5,7 @@
 import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';
 import { documentOf, idOf, Known, type KnownStation, stateDirectory } from './client/known.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { nextStep, type Standing, standingOf, userText } from './client/standing.ts';
 import { namesDevice, oneDevice, type TargetOptions, withTarget } from './client/target.ts';
@@ -37,7 +37,7 @@ export function statusCommand(): Command {
 }
 
 /** @param state directory, as it was given */
-async function showDevice(opened: Opened, state: string | undefined): Promise<void> {
+async function showDevice(opened: OpenConnection, state: string | undefined): Promise<void> {
   const { connection, known, output, environment, signal, device, server } = opened;
   const time = await roundTrip(connection, environment.clock, ANSWER, signal);
   const standing = await standingOf(new IamUtil(connection), connection.getClientFingerprint());

@@ -5,7 +5,7 @@
 import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
@@ -14,7 +14,7 @@ import { downloadFlow } from './files/download.ts';
 import { listFiles } from './files/list.ts';
 import { partOf } from './files/part-file.ts';
 import { FileTransferError, isFileName } from './files/protocol.ts';
-import { type Progressing, type Run, resultText, runTransfer } from './files/run.ts';
+import { type Run, resultText, runTransfer, type TransferState } from './files/run.ts';
 import { standardInput, standardOutput } from './files/standard-streams.ts';
 import { downloadFile, uploadFile } from './files/transfer.ts';
 import { upload } from './files/upload.ts';
@@ -88,7 +88,7 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
 }
 
 /** Transfers until a signal ends it, and prints the result, unless standard output carries the file. */
-function transferring(options: TargetOptions, run: (opened: Opened) => Run, prints = true): Promise<void> {
+function transferring(options: TargetOptions, run: (opened: OpenConnection) => Run, prints = true): Promise<void> {
   return withConnection(
     options,
     async (opened) => {
@@ -100,7 +100,7 @@ function transferring(options: TargetOptions, run: (opened: Opened) => Run, prin
 }
 
 /** Describes the part that the device keeps. */
-function leftByDevice({ beginning, done }: Progressing): string {
+function leftByDevice({ beginning, done }: TransferState): string {
   if (beginning?.total === undefined) return 'nothing was sent';
   return `${amountOf(done, beginning.total)} were sent; the device keeps its part for 24 hours, and the same command resumes`;
 }
@@ -153,7 +153,7 @@ function existsHere(shown: string): string {
 }
 
 /** The content of a partial file. */
-async function leftHere({ beginning }: Progressing, shown: string, local: string): Promise<string> {
+async function leftHere({ beginning }: TransferState, shown: string, local: string): Promise<string> {
   const size = await lstat(partOf(local)).then(
     (part) => part.size,
     () => 0,
@@ -163,7 +163,7 @@ async function leftHere({ beginning }: Progressing, shown: string, local: string
   return `${total === undefined ? amount(size) : amountOf(size, total)} are in ${partOf(shown)}; the same command resumes`;
 }
 
-function rewordReceive(error: FileTransferError, shown: string, { device }: Opened, { state }: TargetOptions): string {
+function rewordReceive(error: FileTransferError, shown: string, { device }: OpenConnection, { state }: TargetOptions): string {
   if (error.code === 'EXISTS') return existsHere(shown);
   if (error.code === 'NO_SUCH_FILE') return `${error.message}: svc stream list -d ${device}${stateOption(state)} shows what it has`;
   return error.message;

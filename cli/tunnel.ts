@@ -4,7 +4,7 @@
  */
 import { Command, Option } from 'commander';
 import { formatHostPort } from '../protocol/records/index.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type OpenConnection, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, collect, listenPort } from './frame/arguments.ts';
@@ -84,7 +84,7 @@ function requireStdio(options: TunnelOptions, given: readonly string[]): void {
   if (secretsFromInput(options) > 0) throw new UsageError('with --stdio standard input belongs to the service: give secrets in files');
 }
 
-async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {
+async function list({ connection, output }: OpenConnection, kind: 'tcp' | 'udp'): Promise<void> {
   const services = await offeredServices(connection, kind);
   const rows = services.map(({ id, type, host, port }) => [id, type, formatHostPort({ host, port })]);
   output.result(

@@ -18,7 +18,7 @@ export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnecti
 export { Device, type DeviceEventListener } from './device.ts';
 export type { DeviceEvent } from './events.ts';
 export * from './iam/index.ts';
-export { type Joined, type JoinOptions, joinBaseStation } from './join.ts';
+export { type JoinOptions, type JoinResult, joinBaseStation } from './join.ts';
 export { type DeviceLogCallback, type DeviceLogLevel, type DeviceLogMessage, LogSeverity, logSeverityAsString } from './log.ts';
 export type { DeviceOptions } from './options.ts';
 export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } from './password/requests.ts';

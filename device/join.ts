@@ -43,7 +43,7 @@ export interface JoinOptions {
 }
 
 /** The device's identity and base station from now on: options of a `Device`. */
-export interface Joined {
+export interface JoinResult {
   readonly productId: string;
   readonly deviceId: string;
   readonly serverUrl: string;
@@ -72,7 +72,7 @@ const ANSWER_TIMEOUT = 10_000;
  *   invitation), DEVICE_ID_IN_USE, TOO_MANY_REQUESTS;
  *   FINGERPRINT_MISMATCH, CERTIFICATE_VALIDATION_FAILED, CONNECTION_REFUSED, DNS, TIMEOUT, BAD_RESPONSE
  */
-export async function joinBaseStation(options: JoinOptions): Promise<Joined> {
+export async function joinBaseStation(options: JoinOptions): Promise<JoinResult> {
   checkOptions('a join', options, KINDS, ['joinString', 'privateKey']);
   const join = decodeJoinString(options.joinString);
   const serverUrl = options.serverUrl ?? `https://${join.server}`;

@@ -17,7 +17,7 @@ const FRIENDLY_NAME = 'fn';
 const MAX_FRIENDLY_NAME = 252;
 
 /** The ids to announce, and the UDP port of the local socket. */
-export interface Announced {
+export interface Announcement {
   readonly productId: string;
   readonly deviceId: string;
   readonly port: number;
@@ -31,7 +31,7 @@ export class Announcer {
   readonly #own = new TxtItems();
   #links: MdnsLinks<Responder, MdnsConflict> | null = null;
   #enabled = false;
-  #announced: Announced | null = null;
+  #announced: Announcement | null = null;
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -70,7 +70,7 @@ export class Announcer {
   }
 
   /** Starts to announce, if enabled. */
-  start({ productId, deviceId, port }: Announced): void {
+  start({ productId, deviceId, port }: Announcement): void {
     if (!this.#enabled) return;
     this.#announced = { productId, deviceId, port };
     this.#own.set('productid', productId);

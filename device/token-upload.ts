@@ -10,7 +10,7 @@
 
 import type { Environment } from '../platform/environment.ts';
 import {
-  type Attached,
+  type AttachGrant,
   CONTENT_FORMAT_CBOR,
   DevicePath,
   digestOfTokens,
@@ -67,7 +67,7 @@ export class TokenUpload {
    * Handles an accepted attach. Resolves when the base station has the list, or has refused it.
    * @throws as `Session.request`
    */
-  async attached(session: Session, { version }: Shown, { maxTokens, tokensKnown }: Attached): Promise<void> {
+  async attached(session: Session, { version }: Shown, { maxTokens, tokensKnown }: AttachGrant): Promise<void> {
     this.ended();
     this.#session = session;
     this.#tokens.limit(Math.min(maxTokens ?? DEFAULT_MOST, MAX_SCTS));

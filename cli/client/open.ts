@@ -50,7 +50,7 @@ export interface Frame {
 }
 
 /** The resources of a client command. */
-export interface Opened extends Frame {
+export interface OpenConnection extends Frame {
   readonly connection: Connection;
   readonly known: Known;
   /** `product.device`; its name in messages where the ids are unknown. */
@@ -64,7 +64,7 @@ export interface Opened extends Frame {
 }
 
 /** A failed connect. */
-export interface FailedConnect extends Pick<Opened, 'device' | 'server' | 'webSocket'> {
+export interface FailedConnect extends Pick<OpenConnection, 'device' | 'server' | 'webSocket'> {
   /** The failed connection, which still has the results of its channels. */
   readonly connection: Connection;
   readonly error: unknown;
@@ -100,7 +100,7 @@ export interface OpenSettings {
 /** Connects, runs `work`, and always closes the connection. */
 export async function withConnection(
   given: TargetOptions,
-  work: (opened: Opened) => Promise<void>,
+  work: (opened: OpenConnection) => Promise<void>,
   settings: OpenSettings = {},
 ): Promise<void> {
   const output = settings.frame?.output ?? new Output(given.json === true);

@@ -2,7 +2,7 @@
 import { Argument, Command, Option } from 'commander';
 import { ContentFormat } from '../../client/node.ts';
 import { attributeOf, CORE_PATH, type CoreLink, decodeLinks, formatStatus } from '../../protocol/coap/index.ts';
-import { type Opened, withConnection } from '../client/open.ts';
+import { type OpenConnection, withConnection } from '../client/open.ts';
 import { oneDevice, type TargetOptions, withTarget } from '../client/target.ts';
 import { CommandError } from '../frame/errors.ts';
 import { sharedOptions } from '../frame/shared-options.ts';
@@ -30,7 +30,7 @@ export function coapDiscoverCommand(): Command {
   });
 }
 
-async function discover({ connection, output, signal, device }: Opened, { href, rt }: DiscoverOptions): Promise<void> {
+async function discover({ connection, output, signal, device }: OpenConnection, { href, rt }: DiscoverOptions): Promise<void> {
   const coap = connection.createCoap('GET', CORE_PATH);
   coap.setRequestQuery(Object.entries({ href, rt }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])));
   await coap.execute({ signal });

@@ -18,7 +18,7 @@ const svc = fileURLToPath(new URL('../../svc/main.cjs', import.meta.url));
 export type Line = { readonly event?: string } & Record<string, unknown>;
 
 /** A child process that prints JSON lines on its standard output. */
-export class Running {
+export class LineProcess {
   readonly name: string;
   readonly child: ChildProcess;
   readonly exited: Promise<number | string>;
@@ -85,15 +85,15 @@ export class Running {
 
 /** All processes of one demo. */
 export class Processes {
-  readonly #running = new Set<Running>();
+  readonly #running = new Set<LineProcess>();
 
   /** Starts `svc` with `args` and leaves it running. */
-  start(name: string, args: readonly string[]): Running {
+  start(name: string, args: readonly string[]): LineProcess {
     return this.#add(name, spawn(process.execPath, [svc, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }));
   }
 
   /** Starts a script of the demo's own folder with an IPC channel. */
-  script(name: string, file: string, args: readonly string[]): Running {
+  script(name: string, file: string, args: readonly string[]): LineProcess {
     const path = fileURLToPath(new URL(file, import.meta.url));
     return this.#add(name, spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }));
   }
@@ -119,8 +119,8 @@ export class Processes {
     await Promise.all([...this.#running].map((running) => running.stop('SIGTERM', 3_000)));
   }
 
-  #add(name: string, child: ChildProcess): Running {
-    const running = new Running(name, child);
+  #add(name: string, child: ChildProcess): LineProcess {
+    const running = new LineProcess(name, child);
     this.#running.add(running);
     void running.exited.then(() => this.#running.delete(running));
     return running;

@@ -1,16 +1,16 @@
 /** The demo's stage: the processes, their addresses and keys, and a caller for the client process. */
 import type { ConnectionOptions } from '../../client/node.ts';
 import type { DemoClientCalls } from './client.ts';
-import type { Processes, Running } from './processes.ts';
+import type { LineProcess, Processes } from './processes.ts';
 
 /** Shared by all steps. `station` changes when the base station is restarted. */
 export interface Stage {
   readonly folder: string;
   readonly processes: Processes;
   readonly stationArguments: readonly string[];
-  station: Running;
+  station: LineProcess;
   readonly stationPort: number;
-  readonly device: Running;
+  readonly device: LineProcess;
   readonly client: DemoClient;
   /** Opens a fresh connection of the client to the device. */
   connect(): Promise<{ type: string; verified: string }>;
@@ -20,11 +20,11 @@ export interface Stage {
 
 /** Calls into the client process. */
 export class DemoClient {
-  readonly #running: Running;
+  readonly #running: LineProcess;
   readonly #pending = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
   #next = 1;
 
-  constructor(running: Running) {
+  constructor(running: LineProcess) {
     this.#running = running;
     running.child.on('message', (message: { id: number; result?: never; error?: string }) => {
       const call = this.#pending.get(message.id);

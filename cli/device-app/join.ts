@@ -11,7 +11,7 @@
  * A board that is already a device does not become another one: the same join again changes nothing, any other is
  * refused.
  */
-import { type Device, type Environment, type Joined, joinBaseStation, SvcError } from '../../device/index.ts';
+import { type Device, type Environment, type JoinResult, joinBaseStation, SvcError } from '../../device/index.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { commandLine } from '../frame/shell-word.ts';
@@ -64,7 +64,7 @@ async function join(place: JoinPlace, pending: PendingJoin): Promise<void> {
   const privateKey = await data.privateKey(() => device.createPrivateKey());
   await savePendingJoin(data.joinFile, pending);
   const { deviceId, server, rootCerts, serverWebsocket } = pending.choices;
-  let joined: Joined;
+  let joined: JoinResult;
   try {
     joined = await joinStation({
       environment,

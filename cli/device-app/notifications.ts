@@ -29,7 +29,7 @@ export interface Sent {
 /** Concurrent notifications; the base station accepts 8 of a device. */
 const PARALLEL = 4;
 
-interface Kept {
+interface PendingNotification {
   readonly notification: Notification;
   /** Callbacks for this notification, and for those that it replaced. */
   readonly sent: readonly (() => void)[];
@@ -46,7 +46,7 @@ export class Notifications {
   readonly #iam: Iam;
   readonly #log: Log;
   readonly #onSent: (sent: Sent) => void;
-  readonly #kept = new Map<Category, Kept>();
+  readonly #kept = new Map<Category, PendingNotification>();
   #attached = false;
 
   constructor(device: Pick<Device, 'createPushNotification' | 'onDeviceEvent'>, iam: Iam, log: Log, onSent: (sent: Sent) => void) {

@@ -20,7 +20,7 @@ export interface InviteRequest {
 }
 
 /** A user with a fresh password, and what a person is shown with it. */
-export interface Invited {
+export interface Invitation {
   readonly user: { readonly username: string; readonly role?: string; readonly sct?: string };
   readonly password: string;
   /** Fingerprint of the device. */
@@ -30,7 +30,7 @@ export interface Invited {
   readonly modes: readonly PairingMode[];
 }
 
-type Answer = { readonly invited: Invited } | { readonly code: string; readonly message: string };
+type Answer = { readonly invited: Invitation } | { readonly code: string; readonly message: string };
 
 const SOCKET = 'device.sock';
 /** Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. */
@@ -45,7 +45,11 @@ const MAX_REQUEST = 1_024;
  * dead one.
  * @returns a function that stops serving and removes the file
  */
-export async function serveOwner(directory: string, log: Log, invite: (request: InviteRequest) => Promise<Invited>): Promise<() => void> {
+export async function serveOwner(
+  directory: string,
+  log: Log,
+  invite: (request: InviteRequest) => Promise<Invitation>,
+): Promise<() => void> {
   const path = join(directory, SOCKET);
   try {
     if (Buffer.byteLength(path) > MAX_PATH) throw new Error('the path of the data directory is too long for a socket');
@@ -65,7 +69,7 @@ export async function serveOwner(directory: string, log: Log, invite: (request: 
   }
 }
 
-function serve(socket: Socket, invite: (request: InviteRequest) => Promise<Invited>): void {
+function serve(socket: Socket, invite: (request: InviteRequest) => Promise<Invitation>): void {
   let text = '';
   socket.on('error', () => {});
   socket.setTimeout(PATIENCE, () => socket.destroy());
@@ -80,7 +84,7 @@ function serve(socket: Socket, invite: (request: InviteRequest) => Promise<Invit
   });
 }
 
-async function answerTo(text: string, invite: (request: InviteRequest) => Promise<Invited>): Promise<Answer> {
+async function answerTo(text: string, invite: (request: InviteRequest) => Promise<Invitation>): Promise<Answer> {
   try {
     return { invited: await invite(requestOf(text)) };
   } catch (error) {
@@ -103,7 +107,7 @@ function requestOf(text: string): InviteRequest {
  * Asks the device that runs on the directory; null where none listens.
  * @throws UsageError, CommandError where it refuses or does not answer
  */
-export async function askRunning(directory: string, request: InviteRequest): Promise<Invited | null> {
+export async function askRunning(directory: string, request: InviteRequest): Promise<Invitation | null> {
   const path = join(directory, SOCKET);
   if (Buffer.byteLength(path) > MAX_PATH) return null;
   const text = await exchange(path, JSON.stringify(request));

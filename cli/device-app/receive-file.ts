@@ -24,7 +24,7 @@ export async function receiveFile(call: FileCall, request: SendRequest, store: F
   if (taken && !replace) throw new FileTransferError('a file of that name exists already', 'EXISTS');
   if (!taken) await requirePlace(store);
   const held = size === undefined ? temporary(store, name) : await store.leftovers.hold(call.client, name, call.supersede);
-  let incoming: Incoming;
+  let incoming: PartialFile;
   try {
     const file = await openPart(held.path, 0o600);
     try {
@@ -51,7 +51,7 @@ function temporary({ directory }: FileStore, name: string): HeldLeftover {
   return { path, release: () => rm(path, { force: true }) };
 }
 
-async function receiveRest(call: FileCall, { size }: SendRequest, file: FileHandle, store: FileStore): Promise<Incoming> {
+async function receiveRest(call: FileCall, { size }: SendRequest, file: FileHandle, store: FileStore): Promise<PartialFile> {
   const { stream, reader, client } = call;
   const there = (await file.stat()).size;
   const offset = size === undefined || there > size ? 0 : there;
@@ -61,7 +61,7 @@ async function receiveRest(call: FileCall, { size }: SendRequest, file: FileHand
   const answer = await reader.readLine();
   if (answer.offset !== 0 && answer.offset !== offset) throw new FileTransferError('the file begins neither here nor where it was left');
   if (answer.offset === 0) await file.truncate(0);
-  const incoming = new Incoming(file, answer.offset === 0 ? createHash('sha256') : hash, answer.offset, store);
+  const incoming = new PartialFile(file, answer.offset === 0 ? createHash('sha256') : hash, answer.offset, store);
   for (let line = await reader.readLine(); ; line = await reader.readLine()) {
     const { bytes, sha256 } = line;
     if (typeof sha256 === 'string') return checked(incoming, size, sha256);
@@ -71,7 +71,7 @@ async function receiveRest(call: FileCall, { size }: SendRequest, file: FileHand
   }
 }
 
-async function checked(incoming: Incoming, size: number | undefined, sha256: string): Promise<Incoming> {
+async function checked(incoming: PartialFile, size: number | undefined, sha256: string): Promise<PartialFile> {
   if (size !== undefined && incoming.size !== size) throw new FileTransferError('there is less than was announced');
   if (digestOf(incoming.hash) === sha256) return incoming;
   await incoming.discard();
@@ -79,7 +79,7 @@ async function checked(incoming: Incoming, size: number | undefined, sha256: str
 }
 
 /** A growing partial file. */
-class Incoming {
+class PartialFile {
   readonly hash: Hash;
   readonly #file: FileHandle;
   readonly #room: DiskRoom;

@@ -2,17 +2,17 @@
  * Shows a transfer of `svc stream` to a person: a progress bar, and after an interruption one line with the amount
  * transferred and a remedy.
  */
-import type { Opened } from '../client/open.ts';
+import type { OpenConnection } from '../client/open.ts';
 import { showWay } from '../client/way.ts';
 import { CommandError, describe, Interrupted, UsageError } from '../frame/errors.ts';
 import { amount, type Progress, progress } from '../frame/progress.ts';
 import { FileTransferError } from './protocol.ts';
-import type { Beginning, TransferOptions, TransferResult } from './stream.ts';
+import type { TransferOptions, TransferResult, TransferStart } from './stream.ts';
 
 /** Progress of a transfer. */
-export interface Progressing {
+export interface TransferState {
   /** Undefined until content has moved. */
-  readonly beginning: Beginning | undefined;
+  readonly beginning: TransferStart | undefined;
   readonly done: number;
 }
 
@@ -22,19 +22,22 @@ export interface Run {
   readonly replace: boolean;
   readonly transfer: (options: TransferOptions) => Promise<TransferResult>;
   /** Describes the rest of an interrupted transfer, with a remedy. */
-  readonly left: (where: Progressing) => Promise<string> | string;
+  readonly left: (where: TransferState) => Promise<string> | string;
   /** A better text for an error, if there is one. */
   readonly reword: (error: FileTransferError) => string;
 }
 
 /** Runs a transfer to its end. @throws CommandError, Interrupted: one line */
-export async function runTransfer({ connection, output, signal }: Opened, run: Run): Promise<{ result: TransferResult; seconds: number }> {
+export async function runTransfer(
+  { connection, output, signal }: OpenConnection,
+  run: Run,
+): Promise<{ result: TransferResult; seconds: number }> {
   if (run.label !== null) showWay(connection, output);
   const began = performance.now();
   let bar: Progress | undefined;
-  let beginning: Beginning | undefined;
+  let beginning: TransferStart | undefined;
   let done = 0;
-  const onBegin = (given: Beginning): void => {
+  const onBegin = (given: TransferStart): void => {
     beginning = given;
     done = given.offset;
     bar?.stop();
@@ -55,7 +58,7 @@ export async function runTransfer({ connection, output, signal }: Opened, run: R
 }
 
 /** The error of a failed transfer, with what remains of it. */
-async function ended(error: unknown, run: Run, where: Progressing): Promise<unknown> {
+async function ended(error: unknown, run: Run, where: TransferState): Promise<unknown> {
   if (error instanceof UsageError || error instanceof CommandError) return error;
   if (error instanceof FileTransferError && error.code !== 'INVALID') return new CommandError(run.reword(error));
   const left = await run.left(where);

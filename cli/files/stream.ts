@@ -5,7 +5,7 @@ import { FILE_PORT, FileTransferError, type RefusalCode } from './protocol.ts';
 
 export interface TransferOptions {
   /** Called when content begins to move, and again after a restart. */
-  onBegin?: (beginning: Beginning) => void;
+  onBegin?: (beginning: TransferStart) => void;
   /** Called after every step: bytes done, bytes in all. */
   onProgress?: (done: number, total: number | undefined) => void;
   /** For an upload: awaited before each further chunk is sent. */
@@ -16,7 +16,7 @@ export interface TransferOptions {
   replace?: boolean;
 }
 
-export interface Beginning {
+export interface TransferStart {
   /** Bytes transferred by an earlier attempt. */
   readonly offset: number;
   /** Undefined if known only at the end. */

@@ -1,11 +1,11 @@
 /** Common parts of `svc iam` and `svc push`: a connection with its access control, and how users are shown. */
 import { Command } from 'commander';
 import { IamUtil, type UserRecord } from '../../client/node.ts';
-import { type Opened, withConnection } from '../client/open.ts';
+import { type OpenConnection, withConnection } from '../client/open.ts';
 import { type TargetOptions, withTarget } from '../client/target.ts';
 import { commandLine, shellWord, stateOption } from '../frame/shell-word.ts';
 
-export interface IamOpened extends Opened {
+export interface IamOpened extends OpenConnection {
   readonly iam: IamUtil;
 }
 

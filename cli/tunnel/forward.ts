@@ -9,7 +9,7 @@ import {
   SvcError,
 } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
-import type { Opened } from '../client/open.ts';
+import type { OpenConnection } from '../client/open.ts';
 import { wayOf } from '../client/way.ts';
 import { CommandError, describe } from '../frame/errors.ts';
 import { isLoopback, reachedAt } from '../frame/loopback.ts';
@@ -27,7 +27,7 @@ export interface ForwardOptions {
 }
 
 /** Runs until the signal fires. @throws CommandError when it ends before */
-export async function forward(opened: Opened, options: ForwardOptions): Promise<void> {
+export async function forward(opened: OpenConnection, options: ForwardOptions): Promise<void> {
   const { connection, connectAgain, output, signal, device } = opened;
   const environment = nodeEnvironment();
   let end = (_error: SvcError): void => {};
@@ -52,7 +52,7 @@ export async function forward(opened: Opened, options: ForwardOptions): Promise<
   }
 }
 
-async function explain(error: unknown, { connection }: Opened, { services }: ForwardOptions): Promise<never> {
+async function explain(error: unknown, { connection }: OpenConnection, { services }: ForwardOptions): Promise<never> {
   if (error instanceof LocalPortError) throw blockedPort(error);
   if (error instanceof SvcError && error.code === 'NOT_FOUND') throw await missingService(connection, services, error.message);
   throw error;
@@ -67,7 +67,7 @@ function blockedPort({ service, code, message }: LocalPortError): unknown {
   );
 }
 
-function announce(ports: readonly ForwardedPort[], { connection, output, device }: Opened, listen: string): void {
+function announce(ports: readonly ForwardedPort[], { connection, output, device }: OpenConnection, listen: string): void {
   warnBeyondLoopback(ports, output, device, listen);
   // The connection may have been lost since.
   const way = connection.isConnected ? wayOf(connection) : undefined;

@@ -12,9 +12,9 @@ import {
   ClientPath,
   CONTENT_FORMAT_CBOR,
   type ConnectAnswer,
-  type Connected,
   type ConnectRequest,
   encodeConnectRequest,
+  type RouteGrant,
 } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -174,7 +174,7 @@ function giveBack(channel: Session, route: Uint8Array): void {
 }
 
 /** Passes on the address that the base station observed, and its STUN servers. */
-function noteSeen(channel: Session, { observedAddress, stun = [] }: Connected): void {
+function noteSeen(channel: Session, { observedAddress, stun = [] }: RouteGrant): void {
   if (observedAddress !== undefined) channel.noteObservedAddress(observedAddress);
   channel.noteStun(stun);
 }

@@ -124,7 +124,7 @@ export class IamUtil {
   }
 
   /** Pairs in a mode that the device offers and the options fit, see `PairOptions`. */
-  async pair(options: pairing.PairOptions = {}): Promise<pairing.Paired> {
+  async pair(options: pairing.PairOptions = {}): Promise<pairing.PairingResult> {
     checkOptions('a pairing', options, PAIR);
     return pairing.pair(this.#connection, options);
   }

@@ -4,10 +4,10 @@ export { IamUtil } from './iam-util.ts';
 export {
   choosePairingMode,
   missingForPairing,
-  type Paired,
   type PairingInput,
   type PairingKnowledge,
   type PairingOptions,
+  type PairingResult,
   type PairOptions,
 } from './pairing.ts';
 export type { IamConnection } from './requests.ts';

@@ -44,7 +44,7 @@ export interface PairOptions extends PairingOptions {
 export type PairingInput = 'user name' | 'password';
 
 /** The result of a pairing. */
-export interface Paired {
+export interface PairingResult {
   /** Null when this client was already that user. */
   readonly mode: PairingMode | null;
   readonly user: IamUser;
@@ -95,7 +95,7 @@ export async function pairPasswordInvite(
  * @throws as the chosen mode; INVALID_INPUT when it needs a user name or password that is missing;
  *   PAIRING_MODE_DISABLED when the device offers no mode that fits; INVALID_ARGUMENT for a broken pairing string
  */
-export async function pair(connection: IamConnection, options: PairOptions = {}): Promise<Paired> {
+export async function pair(connection: IamConnection, options: PairOptions = {}): Promise<PairingResult> {
   const string = typeof options.pairing === 'string' ? decodePairing(options.pairing) : options.pairing;
   const username = options.username ?? string?.username;
   const password = options.password ?? string?.password;

@@ -25,7 +25,7 @@ export interface JournalOptions {
 }
 
 /** Where a log resumes. */
-interface Resumed {
+interface ResumePoint {
   /** Null: there is no entry. */
   readonly chain: SoundChain | null;
   /** Torn bytes at the end, to be removed. */
@@ -186,7 +186,7 @@ class Lines {
  * Finds where the log resumes, and removes a line torn by a crash.
  * @throws LocalError PARSE when it is broken otherwise; nothing is changed then
  */
-async function resume(store: AuditStore, publicKey: string): Promise<Resumed> {
+async function resume(store: AuditStore, publicKey: string): Promise<ResumePoint> {
   const torn: Uint8Array[] = [];
   const cuts: number[] = [];
   let chain: SoundChain | null = null;

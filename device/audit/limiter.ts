@@ -12,7 +12,7 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 export type CallerClass = 'paired' | 'local' | 'remote' | 'device';
 
 /** Refusals that were counted but not written. */
-export interface Suppressed {
+export interface SuppressedCount {
   /** The event left out. */
   readonly event: string;
   readonly callerClass: CallerClass;
@@ -48,8 +48,8 @@ export class RefusalLimiter {
   }
 
   /** Returns and resets the counts since the last call. */
-  takeSuppressed(): Suppressed[] {
-    const taken: Suppressed[] = [];
+  takeSuppressed(): SuppressedCount[] {
+    const taken: SuppressedCount[] = [];
     for (const count of this.#counts.values()) {
       const { event, callerClass, suppressed } = count;
       if (suppressed > 0) taken.push({ event, callerClass, count: suppressed });

@@ -54,7 +54,7 @@ export interface FailedPassword {
   readonly reason: 'wrong' | 'throttled';
 }
 
-interface Waiting extends AuditDraft {
+interface QueuedEntry extends AuditDraft {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -72,9 +72,9 @@ export class AuditLog {
   readonly #journal: Journal;
   readonly #limiter = new RefusalLimiter();
   /** In order; all of it is written while `#work` runs. */
-  #queue: Waiting[] = [];
+  #queue: QueuedEntry[] = [];
   /** In order, after the queue: joins the queue when a caller waits or the time has passed. */
-  #lazy: Waiting[] = [];
+  #lazy: QueuedEntry[] = [];
   #lazyTimer: Cancel | null = null;
   #summaryTimer: Cancel | null = null;
   #lost = 0;

@@ -55,7 +55,7 @@ export interface IamOptions {
 export type StoredPassword = { readonly kdf: 0; readonly password: string } | PasswordVerifier;
 
 /** A queued change. */
-interface Waiting {
+interface QueuedChange {
   readonly change: (draft: IamDraft) => unknown;
   readonly by: Caller | undefined;
   readonly demand: Demand | undefined;
@@ -93,7 +93,7 @@ export class Iam {
   #pending: IamState | null = null;
   #rules: Rules;
   #categories: ReadonlySet<string>;
-  #waiting: Waiting[] = [];
+  #waiting: QueuedChange[] = [];
   /** Settles when no change waits any longer. */
   #work: Promise<void> | null = null;
   /** Settles when no password is being derived or sealed. */
@@ -414,7 +414,7 @@ export class Iam {
   }
 
   /** Saves all of them at once. No result is reported before the save, since each depends on those before it. */
-  async #carryOutTogether(batch: readonly Waiting[]): Promise<void> {
+  async #carryOutTogether(batch: readonly QueuedChange[]): Promise<void> {
     let state = this.#state;
     const changes: IamChange[] = [];
     const context = this.#context();

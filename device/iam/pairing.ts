@@ -42,7 +42,7 @@ export function requirePairing(state: IamState, mode: PairingMode, caller: Calle
 }
 
 /** A request for open pairing. */
-interface Asked {
+interface OpenPairingRequest {
   readonly username: string;
   /** Name of the key. */
   readonly name?: string | undefined;
@@ -52,7 +52,7 @@ interface Asked {
  * Local Open: adds a user of that name, while uninvited users are below their limit. Again with the same name and key
  * it changes nothing.
  */
-export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, asked: Asked): IamUser {
+export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, asked: OpenPairingRequest): IamUser {
   const { size } = draft.state.users;
   const user = pairOpen(draft, 'LocalOpen', caller, asked);
   if (draft.state.users.size > size) rules.usersByLocalOpen(draft.state.users.size);
@@ -60,7 +60,7 @@ export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, ask
 }
 
 /** Password Open: adds a user of that name. Again with the same name and key it changes nothing. */
-export function pairPasswordOpen(draft: IamDraft, caller: Caller, asked: Asked): IamUser {
+export function pairPasswordOpen(draft: IamDraft, caller: Caller, asked: OpenPairingRequest): IamUser {
   return pairOpen(draft, 'PasswordOpen', caller, asked);
 }
 
@@ -89,7 +89,12 @@ export function pairPasswordInvite(draft: IamDraft, { fingerprint, passwordUsern
   return draft.user(passwordUsername);
 }
 
-function pairOpen(draft: IamDraft, mode: 'LocalOpen' | 'PasswordOpen', { fingerprint }: Caller, { username, name }: Asked): IamUser {
+function pairOpen(
+  draft: IamDraft,
+  mode: 'LocalOpen' | 'PasswordOpen',
+  { fingerprint }: Caller,
+  { username, name }: OpenPairingRequest,
+): IamUser {
   const { users, openPairingRole } = draft.state;
   const owner = users.byFingerprint(fingerprint);
   if (owner !== undefined && owner.username === username) return owner;

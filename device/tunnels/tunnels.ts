@@ -91,7 +91,7 @@ export interface TunnelsOptions<S extends TunnelService> {
   readonly extra: Readonly<Record<Exclude<keyof S, keyof TunnelService>, Kind>>;
 }
 
-interface Registered<S> {
+interface ServiceEntry<S> {
   readonly service: S;
   readonly addresses: PinnedAddresses;
   metadata: Readonly<Record<string, string>>;
@@ -112,7 +112,7 @@ const TYPE: Kind = [(type) => text[0](type) && /^.{1,64}$/.test(type as string),
 export class Tunnels<S extends TunnelService> {
   readonly #options: TunnelsOptions<S>;
   readonly #action: string;
-  readonly #services = new Map<string, Registered<S>>();
+  readonly #services = new Map<string, ServiceEntry<S>>();
   readonly #limits = new Map<string, number>();
   readonly #open = new Map<string, number>();
   readonly #openOf = new WeakMap<DeviceConnection, number>();
@@ -224,7 +224,7 @@ export class Tunnels<S extends TunnelService> {
     }
   }
 
-  async #join(registered: Registered<S>, connection: TunnelConnection, stream: DeviceStream, revoked: AbortSignal): Promise<void> {
+  async #join(registered: ServiceEntry<S>, connection: TunnelConnection, stream: DeviceStream, revoked: AbortSignal): Promise<void> {
     if (revoked.aborted || this.#services.get(registered.service.id) !== registered) {
       connection.abort();
       return stream.refuse(revoked.aborted ? StreamCode.FORBIDDEN : StreamCode.STREAM_REFUSED);
@@ -253,7 +253,7 @@ export class Tunnels<S extends TunnelService> {
     return { [`${this.#action}:ServiceId`]: id, [`${this.#action}:ServiceType`]: type };
   }
 
-  #find(id: string): Registered<S> {
+  #find(id: string): ServiceEntry<S> {
     check('the id of a tunnel service', id, ID);
     const registered = this.#services.get(id);
     if (registered === undefined) throw new LocalError('NOT_FOUND', `there is no tunnel service ${JSON.stringify(id)}`);
@@ -261,7 +261,7 @@ export class Tunnels<S extends TunnelService> {
   }
 
   /** Takes a slot for one more connection. @returns the function that releases it; null when there is none */
-  #enter(registered: Registered<S>, client: DeviceConnection): (() => void) | null {
+  #enter(registered: ServiceEntry<S>, client: DeviceConnection): (() => void) | null {
     const { type, maxConnections = Number.POSITIVE_INFINITY } = registered.service;
     const open = this.#open.get(type) ?? 0;
     const openOf = this.#openOf.get(client) ?? 0;

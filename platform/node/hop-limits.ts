@@ -25,7 +25,7 @@ const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/n
 /** Default of other systems. */
 const DEFAULT_HOP_LIMIT = process.platform === 'win32' ? 128 : 64;
 
-interface Limited {
+interface LimitedDatagram {
   readonly datagram: Uint8Array;
   readonly address: string;
   readonly port: number;
@@ -35,7 +35,7 @@ interface Limited {
 export class HopLimits {
   readonly #socket: Pick<Socket, 'send' | 'setTTL'>;
   readonly #family: SocketType;
-  #waiting: Limited[] = [];
+  #waiting: LimitedDatagram[] = [];
   #closed = false;
 
   constructor(socket: Pick<Socket, 'send' | 'setTTL'>, family: SocketType) {
@@ -70,7 +70,7 @@ export class HopLimits {
     this.#waiting = [];
   }
 
-  #send(due: readonly Limited[], index: number, done: () => void): void {
+  #send(due: readonly LimitedDatagram[], index: number, done: () => void): void {
     if (this.#closed) return;
     const limited = due[index];
     if (limited === undefined) {

@@ -15,7 +15,7 @@ import { blockOption } from '../coap/request.ts';
 import { type CoapReply, replyCode, replyOptions, textReply } from '../coap/response.ts';
 
 /** A request with its whole payload, or the message that answers it immediately. */
-export type Taken = { readonly request: WholeRequest } | { readonly answer: CoapMessage };
+export type BlockOutcome = { readonly request: WholeRequest } | { readonly answer: CoapMessage };
 
 /** A request, with the data that its reply needs. */
 export interface WholeRequest {
@@ -44,7 +44,7 @@ interface Upload {
   deadline: number;
 }
 
-interface Kept {
+interface ReplyEntry {
   readonly reply: CoapReply;
   readonly body: Uint8Array;
   readonly etag: CoapOption;
@@ -55,7 +55,7 @@ interface Kept {
 export class BlockTransfers {
   readonly #room = new BodyRoom(ROOM);
   readonly #uploads = new Map<string, Upload>();
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, ReplyEntry>();
   #etag: number;
 
   /** @param random uniform in [0, 1): where ETags begin, so that those of an earlier run do not recur */
@@ -64,7 +64,7 @@ export class BlockTransfers {
   }
 
   /** Takes a request of a peer. Returns it when it is whole and its answer is not available here. */
-  take(peer: string, message: CoapMessage, now: number): Taken {
+  take(peer: string, message: CoapMessage, now: number): BlockOutcome {
     const options = sortOptions(message.options, known);
     const block1 = blockOption(options, OptionNumber.BLOCK1);
     const block2 = blockOption(options, OptionNumber.BLOCK2);
@@ -121,7 +121,7 @@ export class BlockTransfers {
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#drop(key);
   }
 
-  #upload(key: string, request: WholeRequest, block: Block, now: number): Taken {
+  #upload(key: string, request: WholeRequest, block: Block, now: number): BlockOutcome {
     const { message } = request;
     if (block.number === 0) this.#dropUpload(key);
     const upload = this.#uploads.get(key) ?? (block.number === 0 ? this.#begin(key) : 'gap');
@@ -203,7 +203,7 @@ function wholeMessage(request: WholeRequest, reply: CoapReply, observe?: number)
   return { code: replyCode(reply), token: request.message.token, options, payload: reply.payload ?? EMPTY };
 }
 
-function blockMessage(request: WholeRequest, { reply, body, etag }: Kept, observe: number | undefined): CoapMessage {
+function blockMessage(request: WholeRequest, { reply, body, etag }: ReplyEntry, observe: number | undefined): CoapMessage {
   const exponent = wantedExponent(request);
   const unit = blockUnit(exponent);
   const offset = request.block2 === undefined ? 0 : blockOffset(request.block2);

@@ -66,7 +66,7 @@ const ACK_DELAY = 500;
 const MAX_REMEMBERED = 4096;
 const MAX_OUTGOING = 1024;
 
-interface Remembered extends SentMessage {
+interface RequestEntry extends SentMessage {
   /** Kept until it is answered: its content may be long and is not needed afterwards. */
   request: DatagramRequest | null;
   readonly at: number;
@@ -77,7 +77,7 @@ interface Remembered extends SentMessage {
   answer: Uint8Array | undefined;
 }
 
-interface Outgoing extends SentMessage, OutgoingDatagram {
+interface OutgoingMessage extends SentMessage, OutgoingDatagram {
   readonly confirmable: boolean;
   /** Its delivery is reported as an event. */
   readonly reported: boolean;
@@ -92,10 +92,10 @@ export class MessageLayer {
   readonly #random: () => number;
   readonly #datagrams = new Fifo<OutgoingDatagram>();
   readonly #events = new Fifo<MessageLayerEvent>();
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new Map<string, RequestEntry>();
   /** The remembered requests that are not acknowledged yet. */
-  readonly #open = new Set<Remembered>();
-  readonly #outgoing = new Map<string, Outgoing>();
+  readonly #open = new Set<RequestEntry>();
+  readonly #outgoing = new Map<string, OutgoingMessage>();
   #nextId: number;
 
   /** @param random uniform in [0, 1) */
@@ -208,18 +208,18 @@ export class MessageLayer {
     }
     const acknowledgeAt = request.confirmable ? now + ACK_DELAY : Number.POSITIVE_INFINITY;
     const { peer, id } = request;
-    const remembered: Remembered = { peer, id, request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
+    const remembered: RequestEntry = { peer, id, request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
     this.#remembered.set(key, remembered);
     if (request.confirmable) this.#open.add(remembered);
     this.#events.push({ kind: 'request', request });
   }
 
-  #repeatAnswer({ peer, id, answer, acknowledged }: Remembered): void {
+  #repeatAnswer({ peer, id, answer, acknowledged }: RequestEntry): void {
     if (answer !== undefined) this.#push(answer, peer);
     else if (acknowledged) this.#push(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), peer);
   }
 
-  #acknowledged(remembered: Remembered): void {
+  #acknowledged(remembered: RequestEntry): void {
     remembered.acknowledged = true;
     this.#open.delete(remembered);
   }
@@ -232,7 +232,7 @@ export class MessageLayer {
     }
   }
 
-  #repeat(outgoing: Outgoing, now: number): void {
+  #repeat(outgoing: OutgoingMessage, now: number): void {
     if (outgoing.left === 0) {
       this.#delivered(keyOf(outgoing), 'unanswered');
       return;

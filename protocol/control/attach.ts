@@ -50,7 +50,7 @@ export interface AttachRequest {
 }
 
 /** The device is attached. */
-export interface Attached {
+export interface AttachGrant {
   readonly kind: 'attached';
   /** Null: the device keeps its own values. */
   readonly keepAlive: KeepAlive | null;
@@ -67,7 +67,7 @@ export interface Attached {
 }
 
 /** The device is attached, or redirected to another base station. */
-export type AttachAnswer = Attached | Redirect;
+export type AttachAnswer = AttachGrant | Redirect;
 
 /** Status of an answer that is not a redirect. */
 const ATTACHED = 0;

@@ -44,7 +44,7 @@ export interface ConnectRequest {
 }
 
 /** There is a route to the device. */
-export interface Connected {
+export interface RouteGrant {
   readonly kind: 'connected';
   /** The client's route id, 8 bytes. */
   readonly route: Uint8Array;
@@ -59,12 +59,12 @@ export interface Connected {
 }
 
 /** The device is not attached; more answers follow. */
-export interface Waiting {
+export interface WaitNotice {
   readonly kind: 'waiting';
 }
 
 /** A route, another base station to ask, or a wait. */
-export type ConnectAnswer = Connected | Redirect | Waiting;
+export type ConnectAnswer = RouteGrant | Redirect | WaitNotice;
 
 /** The base station's request to the device: a client wants to reach it. */
 export interface P2pConnectRequest {

@@ -16,7 +16,7 @@ const REFRESH_JITTER = 0.02;
  */
 const MAX_TTL = 4500;
 
-interface Kept {
+interface RecordEntry {
   record: DnsRecord;
   readonly key: string;
   /** When this data was first heard. */
@@ -36,7 +36,7 @@ export type Changed = boolean;
 export class RecordSet {
   readonly #limit: number;
   readonly #firstRefresh: number;
-  readonly #kept: Kept[] = [];
+  readonly #kept: RecordEntry[] = [];
 
   /**
    * @param limit most records it holds
@@ -61,7 +61,7 @@ export class RecordSet {
    * newer.
    */
   newest(): { readonly record: DnsRecord; readonly since: number } | null {
-    return this.#kept.reduce<Kept | null>((best, each) => (best === null || each.since >= best.since ? each : best), null);
+    return this.#kept.reduce<RecordEntry | null>((best, each) => (best === null || each.since >= best.since ? each : best), null);
   }
 
   /** Stores a record that was heard. @param jitter 0 to below 1 */
@@ -75,7 +75,7 @@ export class RecordSet {
       if (known !== undefined) endSoon(known, now);
       return false;
     }
-    const fresh: Kept = { record, key, since: now, heardAt: now, life: 0, expiresAt: 0, refresh: this.#firstRefresh, refreshAt: 0 };
+    const fresh: RecordEntry = { record, key, since: now, heardAt: now, life: 0, expiresAt: 0, refresh: this.#firstRefresh, refreshAt: 0 };
     if (known === undefined) this.#add(fresh);
     const kept = known ?? fresh;
     kept.record = record;
@@ -119,7 +119,7 @@ export class RecordSet {
     );
   }
 
-  #add(fresh: Kept): void {
+  #add(fresh: RecordEntry): void {
     if (this.#kept.length === this.#limit) {
       const oldest = this.#kept.reduce((least, each) => (each.heardAt < least.heardAt ? each : least));
       this.#kept.splice(this.#kept.indexOf(oldest), 1);
@@ -128,14 +128,14 @@ export class RecordSet {
   }
 }
 
-function endSoon(kept: Kept, now: number): void {
+function endSoon(kept: RecordEntry, now: number): void {
   kept.expiresAt = Math.min(kept.expiresAt, now + SECOND);
   kept.refreshAt = Number.POSITIVE_INFINITY;
   // Counts as past half its life: it is no longer a known answer.
   kept.life = Number.POSITIVE_INFINITY;
 }
 
-function schedule(kept: Kept, jitter: number): void {
+function schedule(kept: RecordEntry, jitter: number): void {
   const share = REFRESHES[kept.refresh];
   kept.refreshAt =
     share === undefined ? Number.POSITIVE_INFINITY : kept.expiresAt - kept.life + kept.life * (share + REFRESH_JITTER * jitter);

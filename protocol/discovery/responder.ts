@@ -36,7 +36,7 @@ export interface MdnsSource {
 }
 
 /** A message to send; `to` null: multicast on the link. */
-export interface Outgoing {
+export interface OutgoingDnsMessage {
   readonly message: DnsMessage;
   readonly to: MdnsSource | null;
 }
@@ -47,7 +47,7 @@ export interface MdnsConflict {
   readonly from: MdnsSource;
 }
 
-interface Waiting {
+interface DelayedAnswer {
   due: number;
   records: DnsRecord[];
   readonly query: DnsMessage;
@@ -65,9 +65,9 @@ export class Responder {
   #isOurs = false;
   /** When the next probe or announcement is due. */
   #nextStep: number;
-  #waiting: Waiting[] = [];
+  #waiting: DelayedAnswer[] = [];
   /** Messages for `transmit`, made by one `handleTimeout`. */
-  readonly #outgoing: Outgoing[] = [];
+  readonly #outgoing: OutgoingDnsMessage[] = [];
   /** When each record was last multicast. */
   readonly #lastMulticast = new Map<string, number>();
   /** Another device uses our names. */
@@ -103,7 +103,7 @@ export class Responder {
   }
 
   /** Returns the next message to send, null when none waits. */
-  transmit(): Outgoing | null {
+  transmit(): OutgoingDnsMessage | null {
     return this.#outgoing.shift() ?? null;
   }
 
@@ -122,7 +122,7 @@ export class Responder {
   /** Creates the probe or announcement and the answers that are due. */
   handleTimeout(now: number): void {
     if (this.#nextStep <= now) this.#step(now);
-    const isDue = ({ due }: Waiting) => due <= now;
+    const isDue = ({ due }: DelayedAnswer) => due <= now;
     // An answer removes its records from those that wait after it, and removes the ones that become empty.
     for (let index = this.#waiting.findIndex(isDue); index >= 0; index = this.#waiting.findIndex(isDue))
       this.#answer(this.#waiting.splice(index, 1)[0]!, now);
@@ -204,7 +204,7 @@ export class Responder {
     this.#waiting = this.#waiting.filter(({ records }) => records.length > 0);
   }
 
-  #wait(waiting: Waiting): void {
+  #wait(waiting: DelayedAnswer): void {
     if (this.#waiting.length < MAX_WAITING) this.#waiting.push(waiting);
   }
 
@@ -215,7 +215,7 @@ export class Responder {
     return Math.max(now + delay, this.#lastOf(records) + SECOND);
   }
 
-  #answer({ records, query, to }: Waiting, now: number): void {
+  #answer({ records, query, to }: DelayedAnswer, now: number): void {
     const additionals = additionalsOf(records, this.#records);
     if (to === null) {
       this.#multicast(records, additionals, now);

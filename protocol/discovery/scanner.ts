@@ -19,7 +19,7 @@ import { isHostName, isInstanceName } from './names.ts';
 import { QuestionPacker, questionWithKnown } from './questions.ts';
 import { RecordSet } from './record-set.ts';
 import { type DnsMessage, type DnsRecord, recordKey } from './records.ts';
-import { MDNS_PORT, type MdnsSource, type Outgoing } from './responder.ts';
+import { MDNS_PORT, type MdnsSource, type OutgoingDnsMessage } from './responder.ts';
 import { type Host, type Instance, ScanCache, Schedule } from './scan-cache.ts';
 import { type ScannedService, serviceOf, signatureOf } from './scanned-service.ts';
 
@@ -129,7 +129,7 @@ export class Scanner {
   }
 
   /** Returns the next message to send, null when none waits. */
-  transmit(): Outgoing | null {
+  transmit(): OutgoingDnsMessage | null {
     const message = this.#outgoing.shift();
     return message === undefined ? null : { message, to: null };
   }

@@ -25,7 +25,7 @@
  * `transmit` until null, `nextEvent` until null, then `nextTimeout`.
  */
 import { Epoch } from './epoch.ts';
-import { type Granted, type MappingRequests, NatPmpRequests, PcpRequests } from './requests.ts';
+import { type GrantedMapping, type MappingRequests, NatPmpRequests, PcpRequests } from './requests.ts';
 
 /** Constants of the specifications: ms until the first repetition. */
 const FIRST_TIMEOUT = { PCP: 3_000, 'NAT-PMP': 250 } as const;
@@ -82,7 +82,7 @@ export class PortMapping {
   #requests: MappingRequests;
   #state: 'asking' | 'held' | 'resting' | 'closing' | 'closed' = 'asking';
   /** The last granted mapping: requested again, and deleted at the end. */
-  #granted: Granted | null = null;
+  #granted: GrantedMapping | null = null;
   /** The end of the held mapping. */
   #expiresAt = NEVER;
   /** When the next request is due. */
@@ -215,7 +215,7 @@ export class PortMapping {
     else if (this.#state === 'asking' && !this.#fallBack(now)) this.#rest('no protocol in common', REST, now);
   }
 
-  #grant(granted: Granted, now: number): void {
+  #grant(granted: GrantedMapping, now: number): void {
     if (granted.port === 0 || granted.lifetime < MIN_LIFETIME) {
       this.#rest('a mapping that cannot be used', REST, now);
       this.#mayHold = true;

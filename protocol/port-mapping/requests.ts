@@ -9,7 +9,7 @@ import { decodeNatPmp, encodeNatPmpAddress, encodeNatPmpMap, isNatPmp, natPmpRes
 import { decodePcpMap, encodePcpMap, isPcpRefusal, PcpResult, pcpResultName } from './pcp.ts';
 
 /** A mapping as the gateway states it. */
-export interface Granted {
+export interface GrantedMapping {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
@@ -24,7 +24,7 @@ export interface Granted {
  * - refused: it does, but does not map. `retryAfter` s, 0 where it states none
  */
 export type Answer =
-  | { readonly kind: 'granted'; readonly granted: Granted; readonly epoch: number }
+  | { readonly kind: 'granted'; readonly granted: GrantedMapping; readonly epoch: number }
   | { readonly kind: 'next'; readonly epoch: number }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'refused'; readonly reason: string; readonly retryAfter: number; readonly epoch: number };
@@ -36,7 +36,7 @@ export interface MappingRequests {
    * @param lifetime s, 0 to delete;
    * @param last the previous mapping, requested again
    */
-  request(lifetime: number, last: Granted | null): Uint8Array;
+  request(lifetime: number, last: GrantedMapping | null): Uint8Array;
   /** Returns null for anything but an answer to the request. */
   answer(datagram: Uint8Array): Answer | null;
   /** Starts again with the first request. */
@@ -56,7 +56,7 @@ export class PcpRequests implements MappingRequests {
     this.#internalPort = internalPort;
   }
 
-  request(lifetime: number, last: Granted | null): Uint8Array {
+  request(lifetime: number, last: GrantedMapping | null): Uint8Array {
     // A deletion request suggests nothing (RFC 6887 §15.1).
     const suggested = lifetime === 0 || last === null ? { address: new Uint8Array(this.#client.length), port: 0 } : last;
     return encodePcpMap({
@@ -91,7 +91,7 @@ export class NatPmpRequests implements MappingRequests {
     this.#internalPort = internalPort;
   }
 
-  request(lifetime: number, last: Granted | null): Uint8Array {
+  request(lifetime: number, last: GrantedMapping | null): Uint8Array {
     if (this.#address === null && lifetime > 0) return encodeNatPmpAddress();
     return encodeNatPmpMap({ lifetime, internalPort: this.#internalPort, externalPort: lifetime === 0 ? 0 : (last?.port ?? 0) });
   }

@@ -6,7 +6,7 @@
 
 import type { Cancel, Environment } from '../../platform/environment.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../../platform/mdns.ts';
-import type { DnsMessage, MdnsSource, Outgoing } from '../../protocol/discovery/index.ts';
+import type { DnsMessage, MdnsSource, OutgoingDnsMessage } from '../../protocol/discovery/index.ts';
 
 /** ms between two checks of the links. */
 const POLL = 5_000;
@@ -14,7 +14,7 @@ const POLL = 5_000;
 /** The part that runs on a link: the four verbs (ARCHITECTURE.md). */
 export interface LinkPart<Event> {
   receive(message: DnsMessage, from: MdnsSource, now: number, own: boolean): void;
-  transmit(): Outgoing | null;
+  transmit(): OutgoingDnsMessage | null;
   nextEvent(): Event | null;
   nextTimeout(): number;
   handleTimeout(now: number): void;

@@ -3,12 +3,12 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { askRunning, type Invited, type InviteRequest, serveOwner } from '../../cli/device-app/owner-socket.ts';
+import { askRunning, type Invitation, type InviteRequest, serveOwner } from '../../cli/device-app/owner-socket.ts';
 import { silentLog } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
-const invited: Invited = {
+const invited: Invitation = {
   user: { username: 'admin', role: 'Administrator', sct: 'token' },
   password: 'secret',
   fingerprint: 'ab'.repeat(32),
@@ -23,7 +23,7 @@ beforeEach(() => {
   asked = [];
 });
 
-async function serving(answer: () => Promise<Invited> = async () => invited): Promise<() => void> {
+async function serving(answer: () => Promise<Invitation> = async () => invited): Promise<() => void> {
   const stop = await serveOwner(directory, silentLog, (request) => {
     asked.push(request);
     return answer();

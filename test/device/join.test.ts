@@ -1,6 +1,6 @@
 /** A device that joins a base station by a join string, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Device, type Joined, type JoinOptions, joinBaseStation } from '../../device/index.ts';
+import { Device, type JoinOptions, type JoinResult, joinBaseStation } from '../../device/index.ts';
 import { encodeJoinString } from '../../protocol/records/index.ts';
 import {
   type Administration,
@@ -48,16 +48,16 @@ async function invited(request: Partial<NewInvitationRequest> = {}, server = `st
   });
 }
 
-const join = (joinString: string, options: Partial<JoinOptions> = {}): Promise<Joined> =>
+const join = (joinString: string, options: Partial<JoinOptions> = {}): Promise<JoinResult> =>
   fixture.settle(joinBaseStation({ environment: board, joinString, privateKey, ...options }));
-const refusal = (joining: Promise<Joined>): Promise<string> =>
+const refusal = (joining: Promise<JoinResult>): Promise<string> =>
   joining.then(
     ({ deviceId }) => deviceId,
     ({ code }: { code: string }) => code,
   );
 
 /** Returns whether the device that it became attaches. */
-async function attaches(joined: Joined, key = privateKey): Promise<boolean> {
+async function attaches(joined: JoinResult, key = privateKey): Promise<boolean> {
   const under = await fixture.device({ environment: board, registered: false, privateKey: key, ...joined });
   await fixture.start(under);
   await fixture.sim.run(() => under.events.length > 0);

@@ -56,7 +56,7 @@ it('docs/device.md: joins a base station', { tags: ['slow'] }, async () => {
 });
 
 it('docs/access-control.md: puts a device under access control', { tags: ['slow'] }, async () => {
-  const { serverUrl, serverFingerprint } = joined.value('joined') as device.Joined;
+  const { serverUrl, serverFingerprint } = joined.value('joined') as device.JoinResult;
   guarded = new Program(modules, { privateKey: joined.value('privateKey'), serverUrl, serverFingerprint });
   await guarded.run(await block('access-control.md', 'access-control'));
   closing.push(() => (guarded.value('device') as device.Device).close());

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { listFiles } from '../../../cli/files/list.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
-import type { Beginning, TransferOptions, TransferResult } from '../../../cli/files/stream.ts';
+import type { TransferOptions, TransferResult, TransferStart } from '../../../cli/files/stream.ts';
 import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
 import { TestProcess } from '../../support/process.ts';
 import { seeds } from '../../support/tiered.ts';
@@ -59,7 +59,7 @@ const ways: Record<'send' | 'receive', Way> = {
 describe.each(Object.entries(ways))('%s', (_, way) => {
   test('a transfer that broke is resumed where it ended, and leaves nothing but the file', async () => {
     await writeFile(way.from(), content(1));
-    const beginnings: Beginning[] = [];
+    const beginnings: TransferStart[] = [];
     expect(await message(way.move({}, 220_000))).toMatch(/aborted/);
     const left = await way.left();
     expect(left).toBeGreaterThan(30_000);

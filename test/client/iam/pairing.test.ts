@@ -5,8 +5,8 @@ import {
   type IamConnection,
   IamUtil,
   missingForPairing,
-  type Paired,
   type PairingMode,
+  type PairingResult,
   type PairOptions,
 } from '../../../client/node.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
@@ -127,7 +127,7 @@ describe('pair', () => {
     const line = `POST /iam/pairing/${path}`;
     scripted = await ScriptedDevice.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
     const { iam, logins } = withLogins();
-    const paired = (await scripted.outcome(iam.pair(options))) as Paired;
+    const paired = (await scripted.outcome(iam.pair(options))) as PairingResult;
     // The path has the words of the mode.
     expect([paired.mode?.replace(/\B[A-Z]/g, '-$&').toLowerCase(), paired.user?.username]).toEqual([path, 'bob']);
     expect(logins).toEqual(expectedLogins);

@@ -4,7 +4,7 @@ import { blockValue } from '../../../protocol/coap/block.ts';
 import type { CoapMessage } from '../../../protocol/coap/message.ts';
 import { type CoapOption, OptionNumber, uintOptionOf } from '../../../protocol/coap/options.ts';
 import type { CoapReply } from '../../../protocol/coap/response.ts';
-import { BlockTransfers, type Taken } from '../../../protocol/coap-udp/index.ts';
+import { type BlockOutcome, BlockTransfers } from '../../../protocol/coap-udp/index.ts';
 
 const TOKEN = new Uint8Array([1]);
 const GET = 1;
@@ -24,7 +24,7 @@ function answer(transfers: BlockTransfers, peer: string, request: CoapMessage, r
   const taken = transfers.take(peer, request, 0);
   return 'answer' in taken ? taken.answer : transfers.reply(taken.request, reply, 0);
 }
-const codeOf = (taken: Taken): number => ('answer' in taken ? taken.answer.code : 0);
+const codeOf = (taken: BlockOutcome): number => ('answer' in taken ? taken.answer.code : 0);
 const CONTINUE = 95;
 const OUT_OF_RESOURCES = 163;
 

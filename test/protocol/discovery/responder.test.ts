@@ -6,7 +6,7 @@ import {
   type DnsRecord,
   dnsQuery,
   dnsResponse,
-  type Outgoing,
+  type OutgoingDnsMessage,
   Responder,
   SERVICE_TYPE,
   SERVICE_TYPES,
@@ -30,8 +30,8 @@ function responder(random = 0): Responder {
 }
 
 /** Returns everything it sends up to `until`, with times. */
-function run(responder: Responder, until: number): [number, Outgoing][] {
-  const sent: [number, Outgoing][] = [];
+function run(responder: Responder, until: number): [number, OutgoingDnsMessage][] {
+  const sent: [number, OutgoingDnsMessage][] = [];
   for (let now = responder.nextTimeout(); now <= until; now = responder.nextTimeout()) {
     responder.handleTimeout(now);
     for (let out = responder.transmit(); out !== null; out = responder.transmit()) sent.push([now, out]);

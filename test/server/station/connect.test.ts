@@ -4,11 +4,11 @@ import { type CoapReply, type CoapResponse, Router } from '../../../protocol/coa
 import {
   ClientPath,
   CONTENT_FORMAT_CBOR,
-  type Connected,
   DevicePath,
   decodeConnectAnswer,
   encodeConnectRequest,
   encodeTokens,
+  type RouteGrant,
   StationPath,
 } from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 const name = `device:${ids.productId}.${ids.deviceId}`;
 
-function connected(payload: Uint8Array): Connected {
+function connected(payload: Uint8Array): RouteGrant {
   const answer = decodeConnectAnswer(payload);
   if (answer.kind !== 'connected') throw new Error(`not connected: ${answer.kind}`);
   return answer;

@@ -67,8 +67,8 @@ export {
   remove as rangeRemove,
   seek as rangeSeek,
 } from './memory/range-set';
+export { reconstruct } from './packet/header';
 export { maybeUpdateSendKey, NEXT_KEY } from './packet/key-update';
-export { reconstruct } from './packet/number';
 export { openedError, openedId, openedNumber } from './packet/protection';
 export { isNew, mark, scanDown, windowFloor } from './packet/replay-window';
 export { eliciting } from './packet/staging';

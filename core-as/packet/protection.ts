@@ -10,9 +10,8 @@
 import { open, seal } from '../aead';
 import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
-import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, TAG, writeHeader } from './header';
+import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, reconstruct, TAG, writeHeader } from './header';
 import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from './key-update';
-import { reconstruct } from './number';
 import { isNew } from './replay-window';
 
 const NONCE = memory.data(12, 4);

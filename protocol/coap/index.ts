@@ -16,12 +16,11 @@ export {
   Status,
   statusOfCode,
 } from './codes.ts';
-export { diagnosticText } from './diagnostic.ts';
 export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
 export { attributeOf, CORE_PATH, type CoreAttribute, type CoreLink, decodeLinks, encodeLinks, filterLinks } from './link-format.ts';
 export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
 export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';
 export { checkQuery, formatPath, MAX_PATH, parsePath } from './path.ts';
 export type { CoapRequest, IncomingRequest } from './request.ts';
-export { type CoapReply, type CoapResponse, textReply } from './response.ts';
+export { type CoapReply, type CoapResponse, diagnosticText, textReply } from './response.ts';
 export { type Handler, type HandlerOptions, type RoutedRequest, Router, type RouterOptions } from './router.ts';

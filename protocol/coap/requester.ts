@@ -17,12 +17,11 @@ import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { BERT, type Block, blockOffset, blockUnit, blockValue } from './block.ts';
 import { cutBlock, IncomingBody } from './body.ts';
 import { MethodCode, Status } from './codes.ts';
-import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize } from './message.ts';
+import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize, tokenKey } from './message.ts';
 import { type CoapOption, OptionNumber, uintOptionOf } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { type CoapRequest, requestOptions } from './request.ts';
 import { type CoapResponse, type ResponseHead, readResponse, wholeResponse } from './response.ts';
-import { tokenKey } from './token.ts';
 
 /** The outcome of a request. */
 export type RequesterEvent =

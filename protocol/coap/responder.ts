@@ -19,12 +19,11 @@
 import { BERT, type Block, blockOffset, blockValue } from './block.ts';
 import { type BodyRoom, cutBlock, IncomingBody } from './body.ts';
 import { codeOfStatus, Status } from './codes.ts';
-import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize } from './message.ts';
+import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize, tokenKey } from './message.ts';
 import { type CoapOption, OptionNumber, uintOptionOf, uintValue } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { acceptedInRequests, type IncomingRequest, type RequestHead, readRequest } from './request.ts';
 import { type CoapReply, replyCode, replyOptions, textReply } from './response.ts';
-import { tokenKey } from './token.ts';
 
 /** An event caused by the peer. */
 export type ResponderEvent =

@@ -1,5 +1,6 @@
 /** Responses as an application sends and receives them, and as messages. */
 import { LocalError } from '../errors/index.ts';
+import { printable } from '../printable.ts';
 import type { Block } from './block.ts';
 import { codeOfStatus, statusOfCode } from './codes.ts';
 import type { CoapMessage } from './message.ts';
@@ -105,4 +106,14 @@ function maxAgeOption(seconds: number): CoapOption {
   const valid = Number.isInteger(seconds) && seconds >= 0 && seconds <= 0xffffffff;
   if (!valid) throw new LocalError('INVALID_ARGUMENT', `CoAP: the max-age ${seconds} cannot be sent`);
   return uintOptionOf(OptionNumber.MAX_AGE, seconds);
+}
+
+const utf8 = new TextDecoder();
+
+/**
+ * Returns the diagnostic text of an error (RFC 7252 §5.5.2): UTF-8 without content format. Empty when there is none.
+ * @param max bytes of it that are used
+ */
+export function diagnosticText({ contentFormat, payload }: Pick<CoapResponse, 'contentFormat' | 'payload'>, max: number): string {
+  return contentFormat === undefined ? printable(utf8.decode(payload.subarray(0, max))) : '';
 }

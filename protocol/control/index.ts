@@ -3,7 +3,6 @@ export type { KeepAlive } from '../../bindings/options.ts';
 export { decodeSeenAddress, encodeSeenAddress, type SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';
-export { cutText } from './cut-text.ts';
 export * from './errors.ts';
 export * from './join.ts';
 export {
@@ -23,6 +22,7 @@ export * from './paths.ts';
 export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';
+export { cutText } from './relayed.ts';
 export * from './rendezvous.ts';
 export type { StunServer } from './stun.ts';
 export { digestOfTokenHashes, digestOfTokens } from './token-digest.ts';

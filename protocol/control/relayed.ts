@@ -4,7 +4,6 @@
  */
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
-import { cutText } from './cut-text.ts';
 import { MAX_PROJECT_ID, MAX_PUSH_ANSWER, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
 
 /** A push notification for a project of the provider. */
@@ -96,4 +95,18 @@ export function decodeServiceAnswer(payload: Uint8Array): ServiceAnswer {
     message: optionalBytes(body, 'Message', { max: MAX_SERVICE_MESSAGE }) ?? new Uint8Array(0),
     messageFormat,
   };
+}
+
+/** Returns the text itself, or as many whole characters of it as fit. @param max UTF-8 bytes */
+export function cutText(text: string, max: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= max) return text;
+  let end = max;
+  while (end > 0 && isContinuation(bytes[end]!)) end--;
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, end));
+}
+
+/** Returns whether it is not the first byte of a character. */
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
 }

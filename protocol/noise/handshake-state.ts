@@ -13,7 +13,7 @@ import { concatBytes } from '@noble/hashes/utils.js';
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
 import { orElse } from '../or-else.ts';
-import type { Aead } from './aead.ts';
+import type { Aead } from './cipher-state.ts';
 import type { Pattern, Token } from './patterns.ts';
 import { SymmetricState } from './symmetric-state.ts';
 

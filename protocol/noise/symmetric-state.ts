@@ -4,9 +4,7 @@
  * Byte arrays held here are replaced, never changed in place, so that a copy of the state is cheap: see HandshakeState.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
-import type { Aead } from './aead.ts';
-import { CipherState } from './cipher-state.ts';
-import { hkdf2 } from './hkdf.ts';
+import { type Aead, CipherState } from './cipher-state.ts';
 
 const EMPTY = new Uint8Array(0);
 const HASH_LENGTH = 32;
@@ -88,4 +86,16 @@ function padded(name: Uint8Array): Uint8Array {
   const block = new Uint8Array(HASH_LENGTH);
   block.set(name);
   return block;
+}
+
+const ONE = Uint8Array.of(1);
+const TWO = Uint8Array.of(2);
+
+/** Returns HKDF(chainingKey, input, 2). */
+export function hkdf2(crypto: Pick<CryptoProvider, 'hmacSha256'>, chainingKey: Uint8Array, input: Uint8Array): [Uint8Array, Uint8Array] {
+  const temporary = crypto.hmacSha256(chainingKey, input);
+  const first = crypto.hmacSha256(temporary, ONE);
+  const second = crypto.hmacSha256(temporary, first, TWO);
+  temporary.fill(0);
+  return [first, second];
 }

@@ -21,7 +21,7 @@ export type Replacement =
   | { readonly kind: 'member'; readonly places: readonly Place[]; readonly path: readonly string[] };
 
 /** Where errors get their codes. */
-const ERRORS = ['bindings/error:SvcError', 'protocol/errors/no-channels:NoChannelsError'];
+const ERRORS = ['bindings/error:SvcError', 'protocol/errors/classes:NoChannelsError'];
 
 /** The places where a row's symbol is replaced, except those that have no source. */
 export function placesOf(root: string, row: Row): Place[] {

@@ -291,7 +291,7 @@ export class Basestation {
   #arrived(session: Session): void {
     if (!this.#admission.arrived(session)) return;
     session.router = this.#arrivals;
-    session.on('cancelled', (exchange) => this.#clients.cancelled(session, exchange));
+    session.on('cancelled', (exchange) => this.#clients.connects.cancelled(session, exchange));
     session.on('closed', (error) => this.#ended(session, error));
   }
 
@@ -301,7 +301,7 @@ export class Basestation {
       this.#log.info('device detached', { device: deviceName(device), reason: error?.message ?? 'the base station closed its channel' });
     this.#admission.ended(session);
     this.#presence.remove(session);
-    this.#clients.ended(session);
+    this.#clients.connects.ended(session);
     this.#relay.closeChannel(session);
   }
 }

@@ -11,7 +11,7 @@
  *    attached.
  *
  * A waiting client passes 4, 2, 3 and 5 when the device attaches. Above the rate it continues to wait: each device has
- * one timer for all its waiting clients.
+ * one timer for all its waiting clients. `connects.ts` has the states of a connect.
  */
 
 import type { Environment } from '../../platform/environment.ts';
@@ -39,15 +39,13 @@ import type { TokenVerifier } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect, type Postponed } from './checks.ts';
-import { type Connecting, ConnectRates } from './connect-rates.ts';
+import { ConnectRates } from './connect-rates.ts';
+import { type Connect, Connects } from './connects.ts';
 import type { DeviceIds, Directory } from './directory.ts';
-import { type LookupResult, Lookups } from './lookups.ts';
-import { type PendingConnect, PendingConnects } from './pending-connects.ts';
-import { deviceName } from './presence.ts';
+import { Lookups } from './lookups.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
-import { Waiters } from './waiters.ts';
 
 export interface ClientApiOptions {
   environment: Environment;
@@ -67,23 +65,14 @@ export interface ClientApiOptions {
   onAdmitted: (session: Session, device: DeviceIds, credential: string) => boolean;
 }
 
-/** A connect in progress. */
-interface Ongoing extends PendingConnect {
-  /** Whether the client has cancelled it. */
-  cancelled: boolean;
-}
-
 /** Serves requests of clients. */
 export class ClientApi {
   readonly router: Router<Session>;
+  readonly connects: Connects;
   readonly #options: ClientApiOptions;
   readonly #perAddress: Rates;
   readonly #perDevice: ConnectRates;
   readonly #lookups: Lookups;
-  readonly #waiters: Waiters;
-  readonly #ongoing = new PendingConnects<Ongoing>();
-  /** Devices whose waiting clients will be served again soon. */
-  readonly #retries = new Set<string>();
 
   constructor(options: ClientApiOptions) {
     const { environment, settings, directory, tally } = options;
@@ -94,7 +83,7 @@ export class ClientApi {
     this.#perDevice = new ConnectRates(settings.connectsPerDevice);
     const limits = { perKey: settings.lookupsPerAddress, total: settings.lookups };
     this.#lookups = new Lookups({ directory, clock, log, limits, timeout: settings.lookupTimeout });
-    this.#waiters = new Waiters(settings);
+    this.connects = new Connects(settings);
     this.router = new Router<Session>({ onError: (error) => log.error('client request failed', { error: String(error) }) }).on(
       'POST',
       ClientPath.CONNECT,
@@ -104,70 +93,88 @@ export class ClientApi {
 
   /** Numbers of clients that wait for a device, and of pending lookups in the directory. */
   stats(): { readonly waiting: number; readonly lookups: number } {
-    return { waiting: this.#waiters.size, lookups: this.#lookups.size };
+    return { waiting: this.connects.waiting, lookups: this.#lookups.size };
   }
 
   /** Serves the waiting clients of a device that has attached, after its answer has left. */
   attached(device: DeviceIds): void {
-    this.#lookups.attached(device);
-    this.#options.environment.clock.defer(() => this.#waiters.serve(device));
-  }
-
-  /** Cancels a request, on behalf of its client. */
-  cancelled(session: Session, exchange: number): void {
-    for (const ongoing of this.#ongoing.ofExchange(session, exchange)) ongoing.cancelled = true;
-    this.#lookups.removeExchange(session, exchange);
-    this.#waiters.removeExchange(session, exchange);
-  }
-
-  /** Ends the requests of an ended session. */
-  ended(session: Session): void {
-    this.#lookups.removeSession(session);
-    this.#waiters.removeSession(session);
+    this.connects.attached(device);
+    this.#options.environment.clock.defer(() => this.#serveAll(device));
   }
 
   /** Serves a connect, also on a neutral session: with a valid token or key the session becomes a client's. */
-  async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
-    const session = request.context;
+  async connect({ context: session, exchange, observe, payload }: RoutedRequest<Session>): Promise<CoapReply> {
     const wait = this.#perAddress.take(addressKey(session.path), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
-    const connect = decodeConnectRequest(request.payload);
-    return this.#during({ device: connect, session, exchange: request.exchange }, (ongoing) => this.#connect(ongoing, request, connect));
+    const request = decodeConnectRequest(payload);
+    const connect = this.connects.begin({ session, exchange, request, mayWait: observe && request.wait === true });
+    return (await this.#serve(connect)) ?? WAITING;
   }
 
-  /** Registers the request while it runs, so that the client can cancel it at any step. */
-  async #during<T>(pending: PendingConnect, work: (ongoing: Ongoing) => Promise<T>): Promise<T> {
-    const ongoing: Ongoing = { ...pending, cancelled: false };
-    this.#ongoing.add(ongoing);
-    try {
-      return await work(ongoing);
-    } finally {
-      this.#ongoing.remove(ongoing);
+  /** Serves the waiting clients of a device; those above the rate continue to wait. */
+  #serveAll(device: DeviceIds): void {
+    for (const connect of this.connects.ofDevice(device)?.waiting ?? []) {
+      const wait = this.#takeTurn(connect);
+      if (wait > 0) this.#retryIn(wait, connect);
+      else void this.#notify(connect);
     }
   }
 
-  async #connect(ongoing: Ongoing, { observe }: RoutedRequest<Session>, connect: ConnectRequest): Promise<CoapReply> {
-    const { environment, onAdmitted } = this.#options;
-    const { session } = ongoing;
-    const refusal = await this.#refusal(ongoing, connect);
-    if (refusal !== null) return refusal;
-    if (!onAdmitted(session, connect, credentialOf(connect)))
+  #retryIn(seconds: number, { device, request }: Connect): void {
+    device.cancelRetry ??= this.#options.environment.clock.schedule(seconds * 1000, () => {
+      device.cancelRetry = null;
+      this.#serveAll(request);
+    });
+  }
+
+  /** Serves a waiting client. Never rejects. */
+  async #notify(connect: Connect): Promise<void> {
+    const { session, exchange } = connect;
+    this.connects.move(connect, 'checking');
+    try {
+      const reply = await this.#serve(connect);
+      if (reply !== null) session.notify(exchange, reply);
+    } catch (error) {
+      this.#options.tally.log.error('connect after waiting failed', { error: String(error) });
+      session.notify(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
+    }
+  }
+
+  /** Serves a connect from its check on. @returns its answer; null: none, the client waits or is gone */
+  async #serve(connect: Connect): Promise<CoapReply | null> {
+    let reply: CoapReply | null | undefined;
+    try {
+      reply = await this.#answer(connect);
+      return reply;
+    } finally {
+      if (reply !== null) this.connects.end(connect);
+    }
+  }
+
+  async #answer(connect: Connect): Promise<CoapReply | null> {
+    const { session, request, waitedAt } = connect;
+    const refusal = await this.#refusal(connect);
+    if (refusal === null && waitedAt === null && !this.#options.onAdmitted(session, request, credentialOf(request)))
       return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
-    const located = await this.#locate(ongoing);
-    if (isOver(ongoing)) return GIVEN_UP;
-    if ('refused' in located) return located.refused;
-    if (located.device === null)
-      return observe && connect.wait === true ? this.#wait(ongoing, connect) : stationReply(StationCode.NOT_ATTACHED);
-    const wait = this.#perDevice.take(connecting(connect, session), environment.clock.now());
-    return wait > 0 ? tooMany(wait) : this.#reach(ongoing, located.device, connect);
+    if (isDone(connect)) return null;
+    if (refusal !== null) return this.#refuse(connect, refusal);
+    this.connects.move(connect, 'locating');
+    const located = await this.#lookups.locate(connect);
+    if (isDone(connect)) return null;
+    if ('failure' in located) return this.#refuse(connect, lookupRefusals[located.failure]);
+    if (located.location === null) return connect.mayWait ? this.#wait(connect) : stationReply(StationCode.NOT_ATTACHED);
+    // A client that has waited took its turn before.
+    const wait = waitedAt === null ? this.#takeTurn(connect) : 0;
+    if (wait > 0) return tooMany(wait);
+    this.connects.move(connect, 'reaching');
+    return this.#reach(connect, located.location.session);
   }
 
   /** Returns the refusal for a client without valid admission; null otherwise. */
-  async #refusal({ session }: PendingConnect, connect: ConnectRequest): Promise<CoapReply | null> {
+  async #refusal({ session, request, device: { name: device } }: Connect): Promise<CoapReply | null> {
     const { store, tally, tokens } = this.#options;
-    const device = deviceName(connect);
     const address = addressKey(session.path);
-    const checked = await checkConnect(store, connect, (app, token) => tokens.check({ app, token, device, address }));
+    const checked = await checkConnect(store, request, (app, token) => tokens.check({ app, token, device, address }));
     if ('device' in checked) return null;
     if ('wait' in checked) return postponed(checked);
     const { refused, message = stationCodeMeaning(refused)?.message } = checked;
@@ -175,69 +182,26 @@ export class ClientApi {
     return stationReply(refused, message);
   }
 
-  #wait(pending: PendingConnect, connect: ConnectRequest): CoapReply {
-    if (!this.#await(pending, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait');
-    return { ...answer(encodeConnectAnswer({ kind: 'waiting' })), observe: true };
+  /** Takes one connect from the rates. @returns 0, or the seconds to wait */
+  #takeTurn({ session, request, device }: Connect): number {
+    const connecting = { device: device.name, credential: credentialOf(request), address: addressKey(session.path) };
+    return this.#perDevice.take(connecting, this.#options.environment.clock.now());
   }
 
-  #await({ session, exchange }: PendingConnect, connect: ConnectRequest): boolean {
-    const pending = { device: connect, session, exchange };
-    return this.#waiters.add({ ...pending, address: addressKey(session.path), serve: () => void this.#serve(pending, connect) });
+  /** Refuses a connect; one that has waited continues to wait where there are too many requests. */
+  #refuse(connect: Connect, refusal: CoapReply): CoapReply | null {
+    if (connect.waitedAt === null || refusal.status !== Status.TOO_MANY_REQUESTS) return refusal;
+    const reply = this.#wait(connect);
+    if (reply === null) this.#retryIn(BUSY_SECONDS, connect);
+    return reply;
   }
 
-  /** Serves a waiting client: the device has attached, or the rate permits another connect. Never rejects. */
-  async #serve(pending: PendingConnect, connect: ConnectRequest): Promise<void> {
-    const { environment, tally } = this.#options;
-    const wait = this.#perDevice.take(connecting(connect, pending.session), environment.clock.now());
-    if (wait > 0) return this.#awaitTurn(pending, connect, wait);
-    try {
-      await this.#during(pending, (ongoing) => this.#serveNow(ongoing, connect));
-    } catch (error) {
-      tally.log.error('connect after waiting failed', { error: String(error) });
-      pending.session.notify(pending.exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
-    }
+  #wait(connect: Connect): CoapReply | null {
+    return this.connects.wait(connect) ? null : textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait');
   }
 
-  /** The device's record may have changed while the client waited, so admission is checked again. */
-  async #serveNow(ongoing: Ongoing, connect: ConnectRequest): Promise<void> {
-    const { session, exchange } = ongoing;
-    const refusal = await this.#refusal(ongoing, connect);
-    const located = refusal === null ? await this.#locate(ongoing) : { refused: refusal };
-    if (isOver(ongoing)) return;
-    if ('refused' in located) {
-      if (located.refused.status === Status.TOO_MANY_REQUESTS) this.#awaitTurn(ongoing, connect, BUSY_SECONDS);
-      else session.notify(exchange, located.refused);
-    } else if (located.device === null) this.#awaitAgain(ongoing, connect);
-    else session.notify(exchange, await this.#reach(ongoing, located.device, connect));
-  }
-
-  /** Handles a rate limit: the client continues to wait, and all clients of the device are tried again in `seconds`. */
-  #awaitTurn(pending: PendingConnect, connect: ConnectRequest, seconds: number): void {
-    const name = deviceName(connect);
-    if (!this.#awaitAgain(pending, connect) || this.#retries.has(name)) return;
-    this.#retries.add(name);
-    this.#options.environment.clock.schedule(seconds * 1000, () => {
-      this.#retries.delete(name);
-      this.#waiters.serve(connect);
-    });
-  }
-
-  #awaitAgain(pending: PendingConnect, connect: ConnectRequest): boolean {
-    const { session, exchange } = pending;
-    if (!session.isOpen) return false;
-    const waits = this.#await(pending, connect);
-    if (!waits) session.notify(exchange, textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait'));
-    return waits;
-  }
-
-  /** Returns the session of the device, null when it is not attached, or the refusal for the client. */
-  async #locate(pending: PendingConnect): Promise<{ device: Session | null } | { refused: CoapReply }> {
-    const result = await this.#lookups.locate(pending, addressKey(pending.session.path));
-    return 'failure' in result ? { refused: lookupRefusals[result.failure] } : { device: result.location?.session ?? null };
-  }
-
-  async #reach(ongoing: Ongoing, device: Session, connect: ConnectRequest): Promise<CoapReply> {
-    const { session: client } = ongoing;
+  async #reach(connect: Connect, device: Session): Promise<CoapReply> {
+    const { session: client, request } = connect;
     const { environment, relay } = this.#options;
     const end = relay.open(client, device);
     if (end === null) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many routes');
@@ -246,14 +210,14 @@ export class ClientApi {
       return reply;
     };
     try {
-      const response = await this.#ask(device, end, connect, client);
-      if (response.status >= 300) return refusal(passedOn(response, connect.id !== undefined));
+      const response = await this.#ask(device, end, request, client);
+      if (response.status >= 300) return refusal(passedOn(response, request.id !== undefined));
       const { respond } = decodeP2pConnectAnswer(response.payload);
-      if (isOver(ongoing) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
+      if (isDone(connect) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
       environment.log.debug('client connected', {
-        device: deviceName(connect),
+        device: connect.device.name,
         address: placeOfPeer(client.path),
-        ...application(connect),
+        ...application(request),
       });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
@@ -301,19 +265,14 @@ export class ClientApi {
 /** s after which a client may try again when there are too many requests. */
 const BUSY_SECONDS = 1;
 
-/** A placeholder that is never sent. */
-const GIVEN_UP = stationReply(StationCode.NOT_ATTACHED);
-
 /** Returns whether the client no longer waits for it. */
-function isOver({ cancelled, session }: Ongoing): boolean {
-  return cancelled || !session.isOpen;
+function isDone({ state }: Connect): boolean {
+  return state === 'done';
 }
 
-const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>['failure'], CoapReply>> = {
+const lookupRefusals = {
   busy: tooMany(BUSY_SECONDS),
   unanswered: textReply(Status.SERVICE_UNAVAILABLE, 'The base station cannot find out where the device is'),
-  // Never sent: the client is gone, or the base station stops.
-  cancelled: textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops'),
 };
 
 /** Returns the hash of what admits the client. */
@@ -329,10 +288,6 @@ function validatedAddress({ validatedPath: { kind, address, port } }: Session): 
   return kind === 'udp' ? { address, port } : undefined;
 }
 
-function connecting(connect: ConnectRequest, client: Session): Connecting {
-  return { device: deviceName(connect), credential: credentialOf(connect), address: addressKey(client.path) };
-}
-
 function postponed({ wait, reason }: Postponed): CoapReply {
   if (reason === 'rate') return tooMany(wait);
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer are unavailable'), maxAge: wait };
@@ -346,6 +301,8 @@ function application({ appName, appVersion }: ConnectRequest): { app?: string; v
 function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
 }
+
+const WAITING: CoapReply = { ...answer(encodeConnectAnswer({ kind: 'waiting' })), observe: true };
 
 /** Most seconds that a device may ask a client to wait. */
 const MAX_BUSY = 60;

@@ -1,19 +1,18 @@
 /**
- * Queries the directory on behalf of clients, and holds the pending queries.
+ * Queries the directory on behalf of connects (`connects.ts`).
  *
  * - Bounded, for one client's address and in total. A slot is released when the directory settles, so a directory that
  *   settles late or never holds at most this many. A client gets its answer, or none, within the time limit.
  * - Current: if an answer names no open session and the device attached in the meantime, the directory is queried
  *   again; a client does not miss an attach and then wait for it.
- * - Cancelled with the client: when its session or its request ends (all sessions do when the base station stops), the
+ * - Cancelled with the connect: when its session or its request ends (all sessions do when the base station stops), the
  *   directory is signalled to stop and its answer no longer counts.
  */
 import type { Clock, Log } from '../../platform/environment.ts';
-import type { Session } from '../../runtime/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
-import type { DeviceIds, Directory, Location } from './directory.ts';
-import { type PendingConnect, PendingConnects } from './pending-connects.ts';
-import { deviceName } from './presence.ts';
+import type { Connect } from './connects.ts';
+import type { Directory, Location } from './directory.ts';
+import { addressKey } from './rates.ts';
 
 export interface LookupOptions {
   directory: Directory;
@@ -26,31 +25,15 @@ export interface LookupOptions {
 }
 
 /**
- * location: where the device is attached, over an open session. busy: too many are pending. unanswered: the directory
- * failed, or took too long. cancelled: the client does not wait for the answer.
+ * location: where the device is attached, over an open session; null when nowhere, or when the connect is done. busy:
+ * too many are pending. unanswered: the directory failed, or took too long.
  */
-export type LookupResult = { readonly location: Location | null } | { readonly failure: 'busy' | 'unanswered' | 'cancelled' };
-
-const CANCELLED: LookupResult = { failure: 'cancelled' };
-
-interface Lookup extends PendingConnect {
-  /** Creates its signal when a directory reads it: one that answers at once does not pay for it. */
-  readonly controller: AbortController;
-  /** Whether the device has attached since the directory was queried. */
-  attached: boolean;
-  /** The client's result; the first one counts. */
-  result: LookupResult | null;
-  /** Called with the result of a lookup that is pending. */
-  onResult: ((result: LookupResult) => void) | null;
-}
+export type LookupResult = { readonly location: Location | null } | { readonly failure: 'busy' | 'unanswered' };
 
 /** All queries of a base station to its directory. */
 export class Lookups {
   readonly #options: LookupOptions;
   readonly #limit: ConcurrencyLimit;
-  readonly #pending = new PendingConnects<Lookup>();
-  /** Number of attaches so far. */
-  #attaches = 0;
 
   constructor(options: LookupOptions) {
     this.#options = options;
@@ -62,87 +45,47 @@ export class Lookups {
     return this.#limit.size;
   }
 
-  /** Finds the device of a connect. Never rejects. @param address of the client, as `addressKey` returns it */
-  async locate(connect: PendingConnect, address: string): Promise<LookupResult> {
-    if (!connect.session.isOpen) return CANCELLED;
-    const release = this.#limit.acquire(address);
-    if (release === null) return { failure: 'busy' };
-    const { device, session, exchange } = connect;
-    const lookup: Lookup = { device, session, exchange, controller: new AbortController(), attached: false, result: null, onResult: null };
-    const attaches = this.#attaches;
-    void this.#ask(lookup).finally(release);
-    // The directory of this process answers within one turn of the microtasks, without timer and index.
-    await null;
-    if (lookup.result !== null) return lookup.result;
-    // The session may have ended in that turn, when `removeSession` could not find the lookup yet.
-    if (!session.isOpen) {
-      this.#giveUp(lookup, CANCELLED);
-      return CANCELLED;
-    }
-    lookup.attached = attaches !== this.#attaches;
-    return this.#pend(lookup);
-  }
-
-  /** Notes that a device attached: pending answers for it may be out of date. */
-  attached(device: DeviceIds): void {
-    this.#attaches++;
-    for (const lookup of this.#pending.ofDevice(device)) lookup.attached = true;
-  }
-
-  /** Cancels the lookups of an ended session. */
-  removeSession(session: Session): void {
-    this.#cancel([...this.#pending.ofSession(session)]);
-  }
-
-  /** Cancels the lookup of a cancelled request. */
-  removeExchange(session: Session, exchange: number): void {
-    this.#cancel(this.#pending.ofExchange(session, exchange));
-  }
-
-  #pend(lookup: Lookup): Promise<LookupResult> {
+  /** Finds the device of a connect. Never rejects. */
+  async locate(connect: Connect): Promise<LookupResult> {
     const { clock, timeout } = this.#options;
+    const release = this.#limit.acquire(addressKey(connect.session.path));
+    if (release === null) return { failure: 'busy' };
+    // Creates its signal when a directory reads it: one that answers at once does not pay for it.
+    const controller = new AbortController();
     return new Promise((resolve) => {
-      this.#pending.add(lookup);
-      const cancelTimer = clock.schedule(timeout, () => this.#giveUp(lookup, this.#unanswered(lookup, 'no answer in time')));
-      lookup.onResult = (result) => {
-        this.#pending.remove(lookup);
+      const settle = (result: LookupResult): void => {
         cancelTimer();
+        connect.abort = null;
         resolve(result);
       };
+      const giveUp = (result: LookupResult): void => {
+        settle(result);
+        controller.abort();
+      };
+      const cancelTimer = clock.schedule(timeout, () => giveUp(this.#unanswered(connect, 'no answer in time')));
+      connect.abort = () => giveUp({ location: null });
+      void this.#query(connect, controller).finally(release).then(settle);
     });
   }
 
-  async #ask(lookup: Lookup): Promise<void> {
+  async #query(connect: Connect, controller: AbortController): Promise<LookupResult> {
+    const { device, request } = connect;
     try {
       let location: Location | null;
+      let attaches: number;
       do {
-        lookup.attached = false;
-        location = await this.#options.directory.locate(lookup.device, lookup.controller);
+        attaches = device.attaches;
+        location = await this.#options.directory.locate(request, controller);
         if (location?.session.isOpen !== true) location = null;
-      } while (location === null && lookup.attached && lookup.result === null);
-      this.#settle(lookup, { location });
+      } while (location === null && attaches !== device.attaches && !controller.signal.aborted);
+      return { location };
     } catch (error) {
-      if (lookup.result === null) this.#settle(lookup, this.#unanswered(lookup, String(error)));
+      return controller.signal.aborted ? { location: null } : this.#unanswered(connect, String(error));
     }
   }
 
-  #settle(lookup: Lookup, result: LookupResult): void {
-    if (lookup.result !== null) return;
-    lookup.result = result;
-    lookup.onResult?.(result);
-  }
-
-  #unanswered({ device }: PendingConnect, reason: string): LookupResult {
-    this.#options.log.warn('the directory cannot locate a device', { device: deviceName(device), reason });
+  #unanswered({ device }: Connect, reason: string): LookupResult {
+    this.#options.log.warn('the directory cannot locate a device', { device: device.name, reason });
     return { failure: 'unanswered' };
-  }
-
-  #cancel(lookups: readonly Lookup[]): void {
-    for (const lookup of lookups) this.#giveUp(lookup, CANCELLED);
-  }
-
-  #giveUp(lookup: Lookup, result: LookupResult): void {
-    this.#settle(lookup, result);
-    lookup.controller.abort();
   }
 }

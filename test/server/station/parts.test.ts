@@ -1,4 +1,4 @@
-/** Admission, presence, waiters and rates of a base station. */
+/** Admission, presence and rates of a base station. */
 import { describe, expect, test, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { Rates } from '../../../protocol/rates.ts';
@@ -6,7 +6,6 @@ import type { Session } from '../../../runtime/session/index.ts';
 import { Admission, type AdmissionOptions } from '../../../server/station/admission.ts';
 import { Presence } from '../../../server/station/presence.ts';
 import { addressKey } from '../../../server/station/rates.ts';
-import { Waiters } from '../../../server/station/waiters.ts';
 
 const session = (name: string): Session => ({ name }) as unknown as Session;
 const device = { productId: 'pr-1', deviceId: 'de-1' };
@@ -123,79 +122,6 @@ describe('Presence', () => {
     expect(presence.add({ productId: 'pr-1', deviceId: 'de-2', session: one, since: 0 })).toBeNull();
     expect(await located(presence)).toBeNull();
     expect(presence.size).toBe(1);
-  });
-});
-
-describe('Waiters', () => {
-  const limits = { waiters: 3, waitersPerDevice: 2, waitersPerSession: 2 };
-  let addresses = 0;
-  /** Returns a new address. */
-  const anywhere = (): string => `198.51.100.${addresses++}`;
-  const other = { productId: 'pr-1', deviceId: 'de-2' };
-
-  test('are served once, in order, and only for their device', () => {
-    const waiters = new Waiters(limits);
-    const served: string[] = [];
-    const waiter = (name: string, where = device) => ({
-      device: where,
-      session: session(name),
-      address: anywhere(),
-      exchange: 1,
-      serve: () => served.push(name),
-    });
-    expect(waiters.add(waiter('a'))).toBe(true);
-    expect(waiters.add(waiter('b'))).toBe(true);
-    expect(waiters.add(waiter('c', other))).toBe(true);
-    waiters.serve(device);
-    waiters.serve(device);
-    expect(served).toEqual(['a', 'b']);
-    expect(waiters.size).toBe(1);
-  });
-
-  test('are bounded per device, per session and in all, and end with their session', () => {
-    const waiters = new Waiters(limits);
-    const one = session('one');
-    const add = (where: typeof device, who: Session): boolean =>
-      waiters.add({ device: where, session: who, address: anywhere(), exchange: 1, serve: () => {} });
-    expect([add(device, one), add(device, one), add(other, one)]).toEqual([true, true, false]);
-    expect(add(device, session('two'))).toBe(false);
-    expect(add(other, session('two'))).toBe(true);
-    expect(add({ productId: 'pr-2', deviceId: 'x' }, session('three'))).toBe(false);
-    waiters.removeSession(one);
-    expect(waiters.size).toBe(1);
-    expect(add(device, session('three'))).toBe(true);
-  });
-
-  test("of one address have a quarter of a device's slots, however others end", () => {
-    const waiters = new Waiters({ waiters: 100, waitersPerDevice: 9, waitersPerSession: 9 });
-    const add = (address: string, who: Session, where = device): boolean =>
-      waiters.add({ device: where, session: who, address, exchange: 1, serve: () => {} });
-    const full = (who: Session) => [add('a', who), add('a', who), add('a', who)];
-    const one = session('one');
-    expect(full(one)).toEqual([true, true, false]);
-    expect([add('b', one), add('a', one, other)]).toEqual([true, true]);
-    waiters.removeExchange(one, 1);
-    expect(full(one)).toEqual([true, true, false]);
-    waiters.removeSession(one);
-    expect(full(session('two'))).toEqual([true, true, false]);
-    waiters.serve(device);
-    expect(full(one)).toEqual([true, true, false]);
-    expect(waiters.size).toBe(2);
-  });
-
-  test('of one address have one slot at least', () => {
-    const waiters = new Waiters({ ...limits, waitersPerDevice: 2 });
-    const who = session('one');
-    const add = (): boolean => waiters.add({ device, session: who, address: 'a', exchange: 1, serve: () => {} });
-    expect([add(), add()]).toEqual([true, false]);
-  });
-
-  test('may be added again while they are served', () => {
-    const waiters = new Waiters(limits);
-    const again = { device, session: session('one'), address: anywhere(), exchange: 1, serve: () => void waiters.add(again) };
-    waiters.add(again);
-    waiters.serve(device);
-    expect(waiters.size).toBe(1);
   });
 });
 

@@ -93,7 +93,7 @@ test('forty waiting clients get their turns, a few a second, and each is checked
   await vi.advanceTimersByTimeAsync(20_000);
   expect(statuses).toEqual(Array(40).fill(Status.CREATED));
   expect(lookups).toBe(40);
-  expect(api.stats().waiting).toBe(0);
+  expect([api.stats().waiting, api.connects.ofDevice(ids)]).toEqual([0, undefined]);
 });
 
 test('clients that waited for a device that is busy are notified, each once', async () => {
@@ -110,18 +110,24 @@ test('clients that waited for a device that is busy are notified, each once', as
 test('a client that cancels its request while it is checked no longer waits, and gets no answer', async () => {
   const session = client('10.0.0.1');
   const answered = request(session, 7);
-  api.cancelled(session, 7);
+  api.connects.cancelled(session, 7);
   await answered;
-  expect(api.stats().waiting).toBe(0);
+  expect([lookups, api.stats().waiting]).toEqual([0, 0]);
+});
+
+test.each([
+  ['checked', () => vi.spyOn(store, 'product')],
+  ['located', () => vi.spyOn(presence, 'locate')],
+] as const)('a client that has waited, and cancels while it is %s, gets no answer', async (_, spy) => {
+  const session = client('10.0.0.1');
   await request(session, 8);
-  const product = await store.product(ids.productId);
-  const looked = vi.spyOn(store, 'product').mockImplementation(async () => {
-    api.cancelled(session, 8);
-    return product;
+  const step = spy().mockImplementationOnce(async () => {
+    api.connects.cancelled(session, 8);
+    return null;
   });
   attach(CONNECTED);
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(looked).toHaveBeenCalledOnce();
+  expect(step).toHaveBeenCalledOnce();
   expect([statuses, api.stats().waiting]).toEqual([[], 0]);
 });
 
@@ -131,6 +137,6 @@ test('a client that cannot be served after waiting learns that, and the next one
   attach(CONNECTED);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(failing).toHaveBeenCalledOnce();
-  expect([statuses, api.stats().waiting]).toEqual([[Status.INTERNAL_SERVER_ERROR], 0]);
+  expect([statuses, api.connects.ofDevice(ids)]).toEqual([[Status.INTERNAL_SERVER_ERROR], undefined]);
   expect(await request(client('10.0.0.2'), 1)).toMatchObject({ status: Status.CREATED });
 });

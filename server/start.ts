@@ -31,7 +31,7 @@ import { Basestation } from './basestation.ts';
 import { ClientAddresses, type ProxyHeader, proxyHeaders } from './client-address.ts';
 import { provesHost } from './rest/certificate-proof.ts';
 import { type CertificateFiles, Certificates } from './rest/certificates.ts';
-import { type HttpAddresses, isLoopback, type Listening, listenAt, servesAt } from './rest/listen.ts';
+import { type HttpAddresses, isLoopback, type Listener, listenAt, servesAt } from './rest/listen.ts';
 import { restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
 import { checkSettings, defaultSettings, type StationSettings } from './station/settings.ts';
@@ -197,7 +197,7 @@ interface Parts {
   readonly log: Log;
   readonly http: RunningBasestation['http'];
   readonly start: LastStart;
-  readonly listening: Listening;
+  readonly listening: Listener;
   readonly stopStatus: () => void;
   readonly certificates: Certificates | undefined;
 }

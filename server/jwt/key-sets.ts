@@ -55,7 +55,7 @@ const CAPACITY = 1_000;
 /** Concurrent requests, for one organization and in total. */
 const REQUESTS = { perKey: 4, total: 64 };
 
-interface Kept {
+interface Entry {
   readonly uri: string;
   set: KeySet | null;
   /** Monotonic ms until which the set is fresh. */
@@ -71,7 +71,7 @@ export class KeySets {
   readonly #options: KeySetsOptions;
   readonly #requests = new ConcurrencyLimit(REQUESTS);
   /** Entries by app, the most recently used last. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Entry>();
 
   constructor(options: KeySetsOptions) {
     this.#options = options;
@@ -95,7 +95,7 @@ export class KeySets {
     return clock.now() < kept.freshUntil + GRACE ? kept.set : null;
   }
 
-  #entry({ appId, jwt }: JwtApp): Kept {
+  #entry({ appId, jwt }: JwtApp): Entry {
     const known = this.#kept.get(appId);
     const none = { set: null, freshUntil: Number.NEGATIVE_INFINITY, askedAt: Number.NEGATIVE_INFINITY, isSilent: false, asking: null };
     const kept = known?.uri === jwt.jwksUri ? known : { uri: jwt.jwksUri, ...none };
@@ -107,7 +107,7 @@ export class KeySets {
   }
 
   /** Fetches the set, unless the latest request is too recent. Never rejects. */
-  #refresh(app: JwtApp, kept: Kept): Promise<void> {
+  #refresh(app: JwtApp, kept: Entry): Promise<void> {
     if (kept.asking !== null) return kept.asking;
     if (this.#options.clock.now() - kept.askedAt < PAUSE) return Promise.resolve();
     const release = this.#requests.acquire(app.organizationId);
@@ -120,7 +120,7 @@ export class KeySets {
     return kept.asking;
   }
 
-  async #ask({ appId, jwt }: JwtApp, kept: Kept): Promise<void> {
+  async #ask({ appId, jwt }: JwtApp, kept: Entry): Promise<void> {
     const { clock, tally } = this.#options;
     try {
       const { set, lifetime } = await this.#fetch(new URL(jwt.jwksUri));

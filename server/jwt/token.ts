@@ -42,7 +42,7 @@ export function tokenHeader(token: string): TokenHeader | null {
 }
 
 /** The values that a token is checked against. */
-export interface Expected {
+export interface Expectation {
   /** Keys of the issuer that fit the header. */
   readonly keys: readonly VerificationKey[];
   readonly issuer: JwtIssuer;
@@ -57,7 +57,7 @@ export const UNSIGNED = 'no key of the issuer has signed it';
  * Checks the signature, `iss`, the audience, `exp` and `nbf`.
  * @returns why it is refused when one of the checks fails, in words for the operator's log, with nothing of the token
  */
-export type VerifyToken = (token: string, header: TokenHeader, expected: Expected) => Promise<VerifiedToken | string>;
+export type VerifyToken = (token: string, header: TokenHeader, expected: Expectation) => Promise<VerifiedToken | string>;
 
 /** {@link VerifyToken} with jose. */
 export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, wallTime }) => {

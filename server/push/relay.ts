@@ -16,7 +16,7 @@ import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord, type Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
 import { fetchToken, type SignAssertion, TokenRefused } from './account.ts';
-import { type Attempted, PUSH_TIME, parseRetryAfter, retryDelay } from './retry.ts';
+import { type AttemptResult, PUSH_TIME, parseRetryAfter, retryDelay } from './retry.ts';
 import { TokenCache } from './token-cache.ts';
 
 /** An event that the operator's application may want to know. */
@@ -46,7 +46,7 @@ const ATTEMPT_TIME = 20_000;
 const READ_LIMIT = 65_536;
 
 /** Result of an attempt: an answer, or the reason for its absence. */
-type Outcome = { answer: HttpAnswer } | { failure: RemoteError; attempted: Attempted };
+type Outcome = { answer: HttpAnswer } | { failure: RemoteError; attempted: AttemptResult };
 
 export class PushRelay {
   readonly #options: PushRelayOptions;
@@ -93,12 +93,12 @@ export class PushRelay {
     }
   }
 
-  #attempted(outcome: Outcome): Attempted {
+  #attempted(outcome: Outcome): AttemptResult {
     if ('failure' in outcome) return outcome.attempted;
     return this.#describe(outcome.answer);
   }
 
-  #describe({ status, headers }: HttpAnswer): Attempted {
+  #describe({ status, headers }: HttpAnswer): AttemptResult {
     return { status, retryAfter: parseRetryAfter(headers['retry-after'], this.#options.environment.clock.wallTime()) };
   }
 

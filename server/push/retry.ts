@@ -16,7 +16,7 @@ const FIRST_BOUND = 1_000;
 const GREATEST_BOUND = 32_000;
 
 /** The end of an attempt. */
-export interface Attempted {
+export interface AttemptResult {
   /** HTTP status; null: no answer. */
   readonly status: number | null;
   /** ms that the answer asks to wait; null: not stated. */
@@ -29,7 +29,7 @@ export interface Attempted {
  * @param random from 0 to less than 1
  * @returns ms to wait before the next attempt; null: none follows
  */
-export function retryDelay({ status, retryAfter }: Attempted, attempts: number, elapsed: number, random: number): number | null {
+export function retryDelay({ status, retryAfter }: AttemptResult, attempts: number, elapsed: number, random: number): number | null {
   if (!isPassing(status)) return null;
   const bound = Math.min(GREATEST_BOUND, FIRST_BOUND * 2 ** (attempts - 1));
   const delay = Math.max(retryAfter ?? (status === 429 ? QUOTA_DELAY : 0), random * bound);

@@ -15,13 +15,13 @@ const MARGIN = 120_000;
 /** Most credentials remembered. */
 const CAPACITY = 1_000;
 
-interface Kept {
+interface Entry {
   readonly token: string;
   readonly until: number;
 }
 
 export class TokenCache {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Entry>();
   readonly #fetching = new Map<string, Promise<string>>();
 
   /**

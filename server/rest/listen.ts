@@ -23,7 +23,7 @@ const ALL_IPV6 = '::';
 const ALL_IPV4 = '0.0.0.0';
 
 /** A listening server. */
-export interface Listening {
+export interface Listener {
   readonly port: number;
   /** Stops listening on the second address, if there is one; the application closes the first listener. */
   close(): void;
@@ -52,7 +52,7 @@ export function isLoopback(address: string): boolean {
  * Listens on both addresses.
  * @throws LocalError as `listen`
  */
-export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSockets }: HttpAddresses, port: number): Promise<Listening> {
+export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSockets }: HttpAddresses, port: number): Promise<Listener> {
   const other = webSockets ?? ALL_IPV6;
   const covering = [other, rest].find((address) => covers(address, rest) && covers(address, other));
   if (covering === undefined) {

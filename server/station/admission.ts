@@ -36,7 +36,7 @@ export interface AdmissionOptions {
 /** Share of the slots that is reserved for devices. */
 const KEPT = 1 / 4;
 
-interface Admitted {
+interface Slot {
   readonly release: () => void;
   /** Cancels the wait for a credential; null after one was shown. */
   cancelTimeout: Cancel | null;
@@ -52,7 +52,7 @@ export class Admission {
   readonly #perDevice = new ConcurrencyLimit({});
   /** Clients of each device with the same token or key. */
   readonly #perCredential = new ConcurrencyLimit({});
-  readonly #admitted = new Map<Session, Admitted>();
+  readonly #admitted = new Map<Session, Slot>();
   /** Sessions that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
   /** Unproved sessions of the last quarter, by the fingerprint of their key. */

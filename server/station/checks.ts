@@ -9,16 +9,16 @@ import type { TokenVerdict } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Device, Store } from '../storage/store.ts';
 
-export type Checked = { device: Device } | Refused;
+export type CheckResult = { device: Device } | Refusal;
 
-export interface Refused {
+export interface Refusal {
   readonly refused: StationCode;
   /** Text of the answer. Default: that of the code. */
   readonly message?: string;
 }
 
 /** A token of an issuer cannot be checked now; `wait`: s until it can. */
-export interface Postponed {
+export interface Postponement {
   readonly wait: number;
   readonly reason: 'rate' | 'issuer';
 }
@@ -35,7 +35,7 @@ const ISSUER_SECONDS = 30;
  * are answered only within one organization, or when the product does not exist at all.
  * @param fingerprint of the key that the session proved
  */
-export async function checkAttach(store: Store, productId: string, deviceId: string, fingerprint: string): Promise<Checked> {
+export async function checkAttach(store: Store, productId: string, deviceId: string, fingerprint: string): Promise<CheckResult> {
   const device = await store.device(productId, deviceId);
   if (device?.fingerprint && fingerprintsEqual(device.fingerprint, fingerprint)) return { device };
   const product = await store.product(productId);
@@ -60,7 +60,7 @@ export interface Admission {
  * client cannot learn which devices exist, except by showing an SCT, which names one device. With an SCT the product is
  * looked up only if the device does not exist.
  */
-export async function checkConnect(store: Store, shown: Admission, checkToken: CheckToken): Promise<Checked | Postponed> {
+export async function checkConnect(store: Store, shown: Admission, checkToken: CheckToken): Promise<CheckResult | Postponement> {
   const { productId, deviceId, sct } = shown;
   const refusal = sct === undefined ? await refusalOfKey(store, shown, checkToken) : null;
   if (refusal !== null) return refusal;
@@ -80,7 +80,7 @@ async function refusalOfKey(
   store: Store,
   { productId, serverKey, jwt }: Admission,
   checkToken: CheckToken,
-): Promise<Refused | Postponed | null> {
+): Promise<Refusal | Postponement | null> {
   const product = await store.product(productId);
   if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
   const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
@@ -92,7 +92,7 @@ async function refusalOfKey(
   return app.jwt === null ? { refused: StationCode.INVALID_JWT } : refusalOfToken(await checkToken({ ...app, jwt: app.jwt }, jwt));
 }
 
-function refusalOfToken(verdict: TokenVerdict): Refused | Postponed | null {
+function refusalOfToken(verdict: TokenVerdict): Refusal | Postponement | null {
   if (typeof verdict === 'object') return { wait: verdict.wait, reason: 'rate' };
   switch (verdict) {
     case 'admitted':

@@ -38,7 +38,7 @@ import type { Session } from '../../runtime/session/index.ts';
 import type { TokenVerifier } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
-import { checkConnect, type Postponed } from './checks.ts';
+import { checkConnect, type Postponement } from './checks.ts';
 import { ConnectRates } from './connect-rates.ts';
 import { type Connect, Connects } from './connects.ts';
 import type { DeviceIds, Directory } from './directory.ts';
@@ -288,7 +288,7 @@ function validatedAddress({ validatedPath: { kind, address, port } }: Session): 
   return kind === 'udp' ? { address, port } : undefined;
 }
 
-function postponed({ wait, reason }: Postponed): CoapReply {
+function postponed({ wait, reason }: Postponement): CoapReply {
   if (reason === 'rate') return tooMany(wait);
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer are unavailable'), maxAge: wait };
 }

@@ -12,8 +12,8 @@
  */
 import { Rates } from '../../protocol/rates.ts';
 
-/** A connect: its client and device. */
-export interface Connecting {
+/** What the rates count a connect by: its client and device. */
+export interface ConnectKeys {
   readonly device: string;
   /** Hash of the token or key that was shown. */
   readonly credential: string;
@@ -40,7 +40,7 @@ export class ConnectRates {
   }
 
   /** Takes one connect. @param now ms, monotonic @returns 0, or the seconds to wait */
-  take({ device, credential, address }: Connecting, now: number): number {
+  take({ device, credential, address }: ConnectKeys, now: number): number {
     const holder = `${device} ${credential}`;
     // Taken also where the device's rate suffices: after a connect in this second the holder has no own one left.
     const isFirst = this.#ofCredential.take(holder, now) === 0;

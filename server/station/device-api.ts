@@ -27,7 +27,7 @@ import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
 import type { DeviceIds } from './directory.ts';
-import { type Attached, deviceName, type Presence } from './presence.ts';
+import { type Attachment, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
@@ -42,7 +42,7 @@ export interface DeviceApiOptions {
   /** The STUN ports. A device learns them when it attaches; the answer waits until they are known. */
   stun: { readonly servers: readonly StunServer[]; readonly opened: Promise<void> };
   /** Called when a device has attached; its answer has not left yet. */
-  onAttached: (device: Attached) => void;
+  onAttached: (device: Attachment) => void;
 }
 
 /** Serves requests of devices. */
@@ -85,7 +85,7 @@ export class DeviceApi {
     return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session, tokensKnown) };
   }
 
-  #attached(entry: Attached): void {
+  #attached(entry: Attachment): void {
     const { environment, presence, onAttached } = this.#options;
     // A device that attaches again on its own channel does not fill the log.
     const level = presence.ofSession(entry.session) === null ? 'info' : 'debug';

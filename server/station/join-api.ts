@@ -50,8 +50,8 @@ const JOINS_AT_ONCE = 50;
 /** The text of every refusal of a token, whatever the reason. */
 const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';
 
-type Joined = { readonly deviceId: string };
-type Refused = { readonly refused: StationCode; readonly message: string; readonly reason: string };
+type Success = { readonly deviceId: string };
+type Refusal = { readonly refused: StationCode; readonly message: string; readonly reason: string };
 
 /** Serves joins. */
 export class JoinApi {
@@ -87,7 +87,7 @@ export class JoinApi {
     }
   }
 
-  async #joined(request: JoinRequest, session: Session): Promise<Joined | Refused> {
+  async #joined(request: JoinRequest, session: Session): Promise<Success | Refusal> {
     const { store } = this.#options;
     const tokenHash = hashToken(request.token);
     const first = await this.#attempt(await store.invitations.find(tokenHash), request, session);
@@ -96,7 +96,7 @@ export class JoinApi {
   }
 
   /** Returns null when the invitation was used or revoked in between. */
-  async #attempt(invitation: Invitation | null, request: JoinRequest, session: Session): Promise<Joined | Refused | null> {
+  async #attempt(invitation: Invitation | null, request: JoinRequest, session: Session): Promise<Success | Refusal | null> {
     const { clock } = this.#options.environment;
     if (invitation === null) return rejected('unknown');
     const { expires, revoked, use } = invitation;
@@ -117,7 +117,7 @@ export class JoinApi {
   /**
    * Serves the same key once more. A device that was since removed, or given another key, does not come back this way.
    */
-  async #again(productId: string, deviceId: string, session: Session): Promise<Joined | Refused> {
+  async #again(productId: string, deviceId: string, session: Session): Promise<Success | Refusal> {
     const device = await this.#options.store.device(productId, deviceId);
     const isSame = device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint);
     return isSame ? { deviceId } : rejected('used');
@@ -141,10 +141,10 @@ export class JoinApi {
 }
 
 /** @param reason only for the log */
-function rejected(reason: string): Refused {
+function rejected(reason: string): Refusal {
   return { refused: StationCode.TOKEN_REJECTED, message: REJECTED, reason };
 }
 
-function refused(code: StationCode, message: string): Refused {
+function refused(code: StationCode, message: string): Refusal {
   return { refused: code, message, reason: message };
 }

@@ -24,7 +24,7 @@ import { type PushEvent, PushRelay } from '../push/relay.ts';
 import { ServiceInvoker } from '../services/invoker.ts';
 import type { Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
-import { type Attached, deviceName, type Presence } from './presence.ts';
+import { type Attachment, deviceName, type Presence } from './presence.ts';
 import { BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 
@@ -99,7 +99,7 @@ export class OutboundApi {
   async #serve<Request>(
     { payload, context: session }: RoutedRequest<Session>,
     decode: (payload: Uint8Array) => Request,
-    call: (device: Attached, request: Request) => Promise<Uint8Array>,
+    call: (device: Attachment, request: Request) => Promise<Uint8Array>,
   ): Promise<CoapReply> {
     const device = this.#options.presence.ofSession(session);
     if (device === null) return stationReply(StationCode.REPLACED);

@@ -6,7 +6,7 @@ import type { Session } from '../../runtime/session/index.ts';
 import type { DeviceIds, Directory, Location } from './directory.ts';
 
 /** A device and the session over which it is attached. */
-export interface Attached extends DeviceIds {
+export interface Attachment extends DeviceIds {
   readonly session: Session;
   /** Unix ms. */
   readonly since: number;
@@ -14,20 +14,20 @@ export interface Attached extends DeviceIds {
 
 /** The attached devices of a base station. */
 export class Presence implements Directory {
-  readonly #byDevice = new Map<string, Attached>();
-  readonly #bySession = new Map<Session, Attached>();
+  readonly #byDevice = new Map<string, Attachment>();
+  readonly #bySession = new Map<Session, Attachment>();
 
   /** Number of attached devices. */
   get size(): number {
     return this.#byDevice.size;
   }
 
-  get all(): Iterable<Attached> {
+  get all(): Iterable<Attachment> {
     return this.#byDevice.values();
   }
 
   /** @returns the attachment of the same device that this one replaces, when it was another session's */
-  add(entry: Attached): Attached | null {
+  add(entry: Attachment): Attachment | null {
     const name = deviceName(entry);
     this.remove(entry.session);
     const earlier = this.#byDevice.get(name) ?? null;
@@ -42,7 +42,7 @@ export class Presence implements Directory {
     return entry === undefined ? null : { at: 'here', session: entry.session };
   }
 
-  ofSession(session: Session): Attached | null {
+  ofSession(session: Session): Attachment | null {
     return this.#bySession.get(session) ?? null;
   }
 

@@ -7,7 +7,7 @@ import type { Cancel, Clock, Log } from '../../platform/environment.ts';
 import { CloseCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
 import type { Store } from '../storage/store.ts';
-import { type Attached, deviceName, type Presence } from './presence.ts';
+import { type Attachment, deviceName, type Presence } from './presence.ts';
 
 export interface RevocationOptions {
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export class Revocation {
   /** Changes up to this revision have been handled. */
   #revision = -1;
   /** Devices attached since the last check: a change may have come between the check of their attach and now. */
-  #fresh: Attached[] = [];
+  #fresh: Attachment[] = [];
   #cancel: Cancel = () => {};
   #stopped = false;
 
@@ -36,7 +36,7 @@ export class Revocation {
   }
 
   /** Adds a device that has attached. */
-  attached(entry: Attached): void {
+  attached(entry: Attachment): void {
     this.#fresh.push(entry);
   }
 
@@ -71,14 +71,14 @@ export class Revocation {
     this.#schedule();
   }
 
-  async #lookAt(attached: readonly Attached[]): Promise<void> {
+  async #lookAt(attached: readonly Attachment[]): Promise<void> {
     for (const [index, entry] of attached.entries()) {
       await this.#lookAtOne(entry);
       if (index % TURN === TURN - 1) await new Promise<void>((resolve) => void this.#options.clock.schedule(0, resolve));
     }
   }
 
-  async #lookAtOne(entry: Attached): Promise<void> {
+  async #lookAtOne(entry: Attachment): Promise<void> {
     const { log, store } = this.#options;
     const { session } = entry;
     const device = await store.device(entry.productId, entry.deviceId);

@@ -38,7 +38,7 @@ export interface WebSocketsOptions {
 export type PipeHandlers = Pick<WebSocketOptions, 'receive' | 'closed'>;
 
 /** State of an open WebSocket. */
-interface Opened {
+interface OpenWebSocket {
   readonly socket: WebSocketSocket;
   /** The network whose slots it takes. */
   readonly network: string;
@@ -62,10 +62,10 @@ export class WebSockets {
   readonly #slots: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
   /** Open WebSockets by socket index. */
-  readonly #open = new Map<number, Opened>();
+  readonly #open = new Map<number, OpenWebSocket>();
   /** WebSockets that make way when all slots are taken, the oldest first; and those of each network. */
-  readonly #strangers = new Set<Opened>();
-  readonly #strangersOf = new Map<string, Set<Opened>>();
+  readonly #strangers = new Set<OpenWebSocket>();
+  readonly #strangersOf = new Map<string, Set<OpenWebSocket>>();
   #cancelSweep: Cancel | null = null;
   #isStopped = false;
   #refused = 0;
@@ -95,7 +95,7 @@ export class WebSockets {
     return this.#slots.acquire(network);
   }
 
-  #makeWay([oldest]: Iterable<Opened> = []): void {
+  #makeWay([oldest]: Iterable<OpenWebSocket> = []): void {
     if (oldest !== undefined) this.#close(oldest, 'no room for a WebSocket without a credential');
   }
 
@@ -104,14 +104,14 @@ export class WebSockets {
     for (const { kind, socket } of paths) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
   }
 
-  #addStranger(opened: Opened): void {
+  #addStranger(opened: OpenWebSocket): void {
     this.#strangers.add(opened);
     const others = this.#strangersOf.get(opened.network);
     if (others === undefined) this.#strangersOf.set(opened.network, new Set([opened]));
     else others.add(opened);
   }
 
-  #removeStranger(opened: Opened | undefined): void {
+  #removeStranger(opened: OpenWebSocket | undefined): void {
     if (opened === undefined || !this.#strangers.delete(opened)) return;
     const others = this.#strangersOf.get(opened.network)!;
     others.delete(opened);
@@ -199,7 +199,7 @@ export class WebSockets {
   }
 
   /** Closes a WebSocket without waiting for the peer, which may leave the closing handshake unfinished. */
-  #close({ socket, end }: Opened, reason: string): void {
+  #close({ socket, end }: OpenWebSocket, reason: string): void {
     this.#unused++;
     socket.close(POLICY_VIOLATION);
     this.#ended(socket.index, new RemoteError('CLOSED', reason));

@@ -6,7 +6,7 @@ import { adding, removed } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 /** Rolls the transaction back. */
-class Taken extends Error {}
+class Conflict extends Error {}
 
 export class KyselyInvitationStore implements InvitationStore {
   readonly #db: Kysely<Tables>;
@@ -56,7 +56,7 @@ export class KyselyInvitationStore implements InvitationStore {
         return 'joined';
       });
     } catch (error) {
-      if (error instanceof Taken) return 'taken';
+      if (error instanceof Conflict) return 'taken';
       throw error;
     }
   }
@@ -89,8 +89,8 @@ export class KyselyInvitationStore implements InvitationStore {
     await removed(this.#db.deleteFrom('invitations').where('usedTime', '<', usedBefore));
   }
 
-  /** Gives the device the key. @throws Taken */
-  async #bind(transaction: Transaction<Tables>, { productId, deviceId: named }: Named, { deviceId, fingerprint, time }: Redemption) {
+  /** Gives the device the key. @throws Conflict */
+  async #bind(transaction: Transaction<Tables>, { productId, deviceId: named }: Claim, { deviceId, fingerprint, time }: Redemption) {
     const device = await transaction
       .selectFrom('devices')
       .select('fingerprint')
@@ -100,23 +100,23 @@ export class KyselyInvitationStore implements InvitationStore {
       const row = { productId, deviceId, name: null, fingerprint, created: time, tokensDigest: null };
       const insert = transaction.insertInto('devices').values(row);
       await insert.execute().catch((error: unknown) => {
-        throw this.#dialect.brokenConstraint(error) === 'unique' ? new Taken() : error;
+        throw this.#dialect.brokenConstraint(error) === 'unique' ? new Conflict() : error;
       });
       return;
     }
     if (device.fingerprint === fingerprint) return;
     // An operator who added a device without a key, and invites it by name, means this one.
-    if (named === null) throw new Taken();
+    if (named === null) throw new Conflict();
     const update = transaction.updateTable('devices').set({ fingerprint }).where('fingerprint', 'is', null);
     const { numUpdatedRows } = await update.where((is) => is.and({ productId, deviceId })).executeTakeFirst();
-    if (numUpdatedRows === 0n) throw new Taken();
+    if (numUpdatedRows === 0n) throw new Conflict();
   }
 }
 
-type Named = Pick<Invitation, 'productId' | 'deviceId'>;
+type Claim = Pick<Invitation, 'productId' | 'deviceId'>;
 
 /** Marks it as used: of several at a time one succeeds, as the row is locked until the end of the transaction. */
-async function claim(transaction: Transaction<Tables>, redemption: Redemption): Promise<Named | undefined> {
+async function claim(transaction: Transaction<Tables>, redemption: Redemption): Promise<Claim | undefined> {
   const { tokenHash, deviceId, fingerprint, address, time } = redemption;
   const { numUpdatedRows } = await transaction
     .updateTable('invitations')

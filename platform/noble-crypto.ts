@@ -3,7 +3,7 @@
  * Node has a native one (`platform/node/crypto.ts`, 35 times faster at X25519); one test suite covers both.
  *
  * Randomness is an argument: the browser's generator, or a seeded one in the simulator. JavaScript cannot guarantee
- * constant time or that a copy of a key is erased; noble does what can be done (SECURITY.md).
+ * constant time or that a copy of a key is erased; noble does what can be done (docs/cryptography.md).
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';

@@ -51,7 +51,7 @@ function sampleScalar(randomBytes: (length: number) => Uint8Array): Uint8Array {
   }
 }
 
-/** Multiplies in constant time, as far as noble can (SECURITY.md). */
+/** Multiplies in constant time, as far as noble can (docs/cryptography.md). */
 function multiply(scalar: Uint8Array, point: Element): Uint8Array {
   return point.multiply(toNumber(scalar)).toBytes();
 }

@@ -1,6 +1,6 @@
 /**
  * Limits of the checks that an end may send to an address. No attacker can flood a third party by naming it as a
- * candidate, not even through many devices at once (SECURITY.md).
+ * candidate, not even through many devices at once (docs/transport.md §7).
  *
  * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it.
  * It is *answering* once one of our checks was answered from there: only a party that received the check knows its

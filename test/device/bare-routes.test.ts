@@ -1,6 +1,6 @@
 /**
  * Bare routes at a device, through a real base station: what strangers and previous peers can do with them
- * (SECURITY.md).
+ * (docs/transport.md §7).
  *
  * @module-tag slow
  */

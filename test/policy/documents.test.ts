@@ -74,6 +74,10 @@ describe('citations of PROTOCOL.md', () => {
   });
 });
 
+it.each(['SECURITY.md'])('%s has at most 12 kB', (name) => {
+  expect(Buffer.byteLength(read(name))).toBeLessThanOrEqual(12_000);
+});
+
 describe('ARCHITECTURE.md', () => {
   it('names only files that exist', () => {
     const named = [

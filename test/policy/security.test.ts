@@ -1,9 +1,9 @@
-/** SECURITY.md lists every limit: each row has all its cells, and names tests that exist. */
+/** docs/limits.md lists every limit: each row has all its cells, and names tests that exist. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const root = new URL('../..', import.meta.url);
-const text = readFileSync(new URL('SECURITY.md', root), 'utf8');
+const text = readFileSync(new URL('docs/limits.md', root), 'utf8');
 
 const GROUPS = ['Base station', 'Device', 'Client and gateway'];
 const HEADER = ['Limit, default (setting)', 'Who can fill it', 'What the next honest user gets', 'Freed when', 'Test'];
@@ -13,14 +13,12 @@ interface Row {
   readonly cells: readonly string[];
 }
 
-/** Returns the part of the document under a heading, up to the next heading of that depth or above. */
-function section(under: string, depth: number, heading: string): string {
-  const lines = under.split('\n');
-  const begin = lines.indexOf(`${'#'.repeat(depth)} ${heading}`);
-  if (begin < 0) return '';
-  const rest = lines.slice(begin + 1);
-  const end = rest.findIndex((line) => new RegExp(`^#{1,${depth}} `).test(line));
-  return rest.slice(0, end < 0 ? rest.length : end).join('\n');
+/** Returns the lines under a heading of second depth, up to the next one. */
+function section(heading: string): string[] {
+  const lines = text.split('\n');
+  const rest = lines.slice(lines.indexOf(`## ${heading}`) + 1);
+  const end = rest.findIndex((line) => line.startsWith('## '));
+  return rest.slice(0, end < 0 ? rest.length : end);
 }
 
 /** Returns the cells of each line of a table; there are no bars inside code. */
@@ -30,17 +28,11 @@ const cellsOf = (line: string): string[] =>
     .split('|')
     .map((cell) => cell.trim());
 
-const limits = section(text, 2, 'Limits');
-const tables = GROUPS.map((group) => ({
-  group,
-  lines: section(limits, 3, group)
-    .split('\n')
-    .filter((line) => line.startsWith('|')),
-}));
+const tables = GROUPS.map((group) => ({ group, lines: section(group).filter((line) => line.startsWith('|')) }));
 const rows: Row[] = tables.flatMap(({ group, lines }) => lines.slice(2).map((line) => ({ group, cells: cellsOf(line) })));
 const named = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, path]) => path as string);
 
-describe('the limits in SECURITY.md', () => {
+describe('the limits in docs/limits.md', () => {
   it.each(tables)('have a table: $group', ({ lines }) => {
     expect(cellsOf(lines[0] ?? '')).toEqual(HEADER);
     expect(lines.length).toBeGreaterThan(5);

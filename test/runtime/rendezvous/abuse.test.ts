@@ -1,4 +1,4 @@
-/** The cost to a device of an attacker that begins rounds without end (SECURITY.md). */
+/** The cost to a device of an attacker that begins rounds without end (docs/transport.md §7). */
 import { expect, test } from 'vitest';
 import { encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { answerPort } from '../../../protocol/stun/index.ts';

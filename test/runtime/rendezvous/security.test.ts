@@ -1,4 +1,4 @@
-/** What attackers, base stations, other registrants and hostile peers can do with direct paths (SECURITY.md). */
+/** What attackers, stations, other registrants and hostile peers can do with direct paths (docs/transport.md §7). */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { nodeCrypto } from '../../../platform/node/crypto.ts';
 import { type Candidate, decodeConnectAnswer, type RendezvousOffer } from '../../../protocol/control/index.ts';

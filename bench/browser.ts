@@ -1,6 +1,6 @@
 /**
  * ChaCha20-Poly1305 for packets of 1,200 bytes in Chromium (Debian's, or that of `SVC_CHROMIUM`), into buffers that
- * exist already, under the Content-Security-Policy of ARCHITECTURE.md.
+ * exist already, under the Content-Security-Policy of docs/sdk.md.
  *
  *   aead-1200             seals a message and opens one, in a page
  *   aead-1200-worker      the same in a worker

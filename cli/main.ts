@@ -2,6 +2,13 @@
 /**
  * Starts `svc` with the arguments of this process: prints the version, or runs the bundle of the requested command,
  * next to this file. It is loaded at every start, so it loads only what that needs.
+ *
+ * 1. The table `commands.ts` has the bundle of each command, and what `svc --help` shows of it: help loads no bundle.
+ * 2. A command that stays first limits V8's young generation (`frame/young-generation.ts`).
+ * 3. `frame/code-cache.ts` runs the bundle with the code that V8 compiled in an earlier run. A bundle is one CommonJS
+ *    function in ASCII, without `import()`; it loads the core from `dist/core.wasm` (`frame/embedded.ts`).
+ * 4. `frame/run.ts` loads only that command (`bundles/`: name → loader), and `frame/program.ts` runs it. Tests run the
+ *    same program in their own process (`program.ts`).
  */
 import { join } from 'node:path';
 import { VERSION } from '../protocol/records/version.ts';

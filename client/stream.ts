@@ -8,6 +8,20 @@
  * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of
  * it has been acknowledged; reading continues to the device's own end. `abort` drops everything. The semantics are
  * those of the session's stream; this class adds the state before `open`.
+ *
+ * From here, or from a tunnel's pump (`platform/node/tcp.ts`), bytes reach the socket in these steps:
+ *
+ * 1. The session's stream (`runtime/session/`) waits for room.
+ * 2. `bindings/` copies the bytes once into linear memory, where `core-as/streams/send.ts` keeps them in the stream's
+ *    chunks.
+ * 3. `runtime/driver.ts` asks the endpoint for packets, which asks each connection that has any.
+ * 4. `core-as/connection/transmit.ts` fills up to 32 packet slots or 192 KiB per call, whichever comes first, as far as
+ *    the window (`congestion/`) and the pacer allow: `recovery/ack-policy.ts` writes the ACK, `streams/scheduler.ts`
+ *    chooses the bytes, `recovery/mtu.ts` decides when to probe for a larger packet, `packet/protection.ts` encrypts in
+ *    place, and `recovery/sent.ts` records what the packet carried.
+ * 5. `platform/node/udp.ts` sends views of the slots, and releases each slot when its packet has left.
+ *
+ * Per packet there is at most one crossing of the wasm boundary, no JavaScript object of our own, and no BigInt.
  */
 import { check, checkOptions, type Payload, whole } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';

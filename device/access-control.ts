@@ -10,6 +10,12 @@
  * - Carries a user's new name over to the user's connections. A new or cleared password ends what the old one
  *   authenticated, unless the client's key is the user's.
  * - Announces the friendly name.
+ *
+ * The user of a connection is resolved at each decision (`callerOf`). A name is stored only for a password session and
+ * for a user bound by the application; a change that renames or deletes that user does the same with the stored name,
+ * so that no other user inherits the session. The model is `iam/`, its endpoints are the table
+ * `iam/endpoints/table.ts`; the bodies are records that both ends share (`protocol/records/`). The client's side is
+ * `client/iam/`.
  */
 
 import type { Clock } from '../platform/environment.ts';

@@ -1,6 +1,6 @@
 /**
  * A web server on loopback for one browser. It serves bundled modules under the Content-Security-Policy that
- * ARCHITECTURE.md names.
+ * docs/sdk.md names.
  *
  * A page at `/?task=N` loads the runner, which fetches task N and posts its outcome. No debugger evaluates code in the
  * page, since a debugger may do what the policy forbids.

@@ -9,7 +9,9 @@
  *   at rest                    no path carries anything (connection/resting.ts): either end takes the first that does
  *   no answer                  from the active path in a check: the initiator migrates to a warm path that answers
  *
- * validation.ts validates paths; switch.ts lists what changes at a switch.
+ * arrival.ts finds the path of a packet, challenges.ts and connection/path-probes.ts send challenges, validation.ts
+ * handles the answers, failover.ts detects a path that went silent; switch.ts lists what changes at a switch. Paths are
+ * indexes here: `protocol/connection/paths.ts` maps them to addresses.
  */
 import {
   PATH_REASON_FAILED_OVER,

@@ -5,6 +5,10 @@
  * is on disk, and entries that wait together share a write. No caller waits for refusals: they are rate-limited, and
  * written within a second. When a write fails, all queued entries are lost, their callers get the error, and the next
  * write begins with an entry that says how many were lost.
+ *
+ * The format of an entry (`entry.ts`), the validity of a chain (`chain.ts`, `verify.ts`) and the limit on refusals
+ * (`limiter.ts`) are pure. `journal.ts` keeps the chain on disk across starts and segments, and only `store.ts` touches
+ * files. `Iam.record` makes a change wait for its entries.
  */
 
 import { aLog, type Cancel, type Clock, type Log, silentLog } from '../../platform/environment.ts';

@@ -4,6 +4,19 @@
  *
  * Two sockets rather than one dual-stack IPv6 socket: this works on hosts without IPv6 or with IPv6 disabled, IPv4
  * peers appear in their own notation, and the IPv4 path costs nothing extra.
+ *
+ * From here a datagram reaches the application in these steps:
+ *
+ * 1. `runtime/driver.ts` passes it to the endpoint, whose `demultiplex.ts` finds the connection by the table index in
+ *    the connection id. After each datagram from Node, `native/receiver.ts` reads those queued behind it in batches.
+ * 2. `bindings/` copies it once into the receive slot, so this socket may reuse its memory then.
+ * 3. `core-as/connection/receive.ts` decrypts in the slot, and `frames.ts` acts on each frame: `recovery/` for ACKs,
+ *    `streams/receive.ts` for stream bytes, `streams/credit.ts` for flow control.
+ * 4. `core-as/connection/events.ts` reports what became readable; connection and session pass it to the application.
+ * 5. A reader takes the bytes with one copy out of linear memory. A message is passed to `protocol/coap/exchanges.ts`.
+ *
+ * At the base station a routed packet takes a shorter way: driver → `protocol/relay/route-table.ts` → the other end's
+ * socket, in place. It never reaches the wasm.
  */
 
 import { canonicalAddress } from '../../protocol/address.ts';

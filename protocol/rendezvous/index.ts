@@ -1,4 +1,15 @@
-/** The search of two ends for a direct path between them, without IO (PROTOCOL.md §6). */
+/**
+ * The search of two ends for a direct path between them, without IO (PROTOCOL.md §6).
+ *
+ * 1. One attempt is a round. `round.ts` sends openers (packets that open this end's own NAT) and checks to the pairs of
+ *    both lists of candidates (`pair.ts`), within the budgets of `send-budget.ts`.
+ * 2. `agent.ts` adds the sprayed stage, which tries many ports (`volley.ts`, `spray.ts`).
+ * 3. `sampler.ts` and `nat-class.ts` find out how a NAT behaves, `prediction.ts` which ports come next.
+ * 4. `retry-schedule.ts` decides when to look, `path-choice.ts` which path to take, and `explanation.ts` reports why
+ *    there is none.
+ *
+ * Checks are `protocol/stun/`, the messages between both ends `protocol/control/rendezvous.ts`.
+ */
 export { Agent, type AgentEvent, type AgentOptions, type AgentView } from './agent.ts';
 export {
   type AttemptFacts,

@@ -1,6 +1,12 @@
 /**
  * Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6.6).
  * Decisions are in `protocol/rendezvous/`.
+ *
+ * A host has one `LocalEnd`: it receives STUN before the engine does (`stun-dispatcher.ts`), gathers candidates
+ * (`gatherer.ts`), and has a port mapped by routers (`port-mapping/`). `agent-runner.ts` runs an agent at either end:
+ * `attempt.ts` is the client's side of a round over its session, `responder.ts` the device's. `direct-search.ts`
+ * decides for one connection of a client when to attempt, which pair becomes a path, and what follows when a path is
+ * lost. Validation, migration and failover belong to the core, which knows nothing of candidates.
  */
 export { AgentRunner } from './agent-runner.ts';
 export { DirectSearch, type DirectSearchOptions, type SearchKind } from './direct-search.ts';

@@ -8,7 +8,10 @@
  *    it). At once where this network blocked UDP before.
  * 3. A UDP answer that is not the station's ends the attempt: only silence leads to the WebSocket.
  *
- * The resulting session migrates between both as long as it is open (`channel-migration.ts`).
+ * The resulting session migrates between both as long as it is open: `protocol/station-dial/channel-paths.ts` decides
+ * when, `channel-migration.ts` carries it out. A WebSocket is a socket of the host with one path
+ * (`runtime/websocket/`), so a channel migrates to it as between any two paths. `ways.ts` knows the URLs and the
+ * networks in which UDP was silent.
  */
 import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Host } from '../host/host.ts';

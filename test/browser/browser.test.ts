@@ -1,6 +1,6 @@
 /**
  * The package as a bundler builds it for a browser, in a page and in a worker, under the Content-Security-Policy of
- * ARCHITECTURE.md.
+ * docs/sdk.md.
  */
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';

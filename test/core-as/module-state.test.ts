@@ -1,5 +1,5 @@
 /**
- * The core has module state of three kinds, and no other (ARCHITECTURE.md, "Memory of the core"):
+ * The core has module state of three kinds, and no other (core-as/index.ts):
  *
  *   second return values   `out…`: set by a function, read by its caller at once
  *   scratch of a call      shared by the parts of one call of the module, listed here; a later call never reads it

@@ -76,7 +76,7 @@ const specification = {
   UNKNOWN_SERVER_KEY: { meaning: 'the base station does not know this server key', raisedBy: 'client' },
 } as const satisfies Record<string, CatalogueEntry>;
 
-/** Names of the wrappers around a device's access control (docs/pairing.md): the codes that `IamUtil` raises. */
+/** Names of the wrappers around a device's access control (docs/errors.md): the codes that `IamUtil` raises. */
 const iam = {
   AUTHENTICATION_ERROR: { meaning: 'pairing requires a password, and the password or the user name is wrong', raisedBy: 'client' },
   BLOCKED_BY_DEVICE_CONFIGURATION: {

@@ -23,7 +23,7 @@ import { rttInit } from './records/rtt';
 import { STREAM_USED } from './records/stream';
 import { receiveAck } from './recovery/acknowledge';
 
-export { maskOf } from './aead/mask';
+export { maskOf } from './aead/chacha';
 // Scratch of a call: test/core-as/module-state.test.ts spoils it between calls.
 export {
   rsAppLimited,

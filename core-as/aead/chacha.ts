@@ -99,3 +99,19 @@ export function rotate8(x: v128): v128 {
 export function rotateLeft(x: v128, count: i32): v128 {
   return v128.or(i32x4.shl(x, count), i32x4.shr_u(x, 32 - count));
 }
+
+const NONCE = memory.data(12, 4);
+const BLOCK = memory.data(64, 16);
+
+/**
+ * Returns the mask of packet numbers for a connection id, so that ids cannot be linked (PROTOCOL.md §4): the first 4
+ * bytes of block 0 under the mask key, nonce = 4 zero bytes ‖ id.
+ */
+export function maskOf(maskKey: usize, id: u64): u32 {
+  store<u32>(NONCE, 0);
+  store<u64>(NONCE, id, 4);
+  chachaBlock(maskKey, 0, NONCE, BLOCK);
+  const mask = bswap<u32>(load<u32>(BLOCK));
+  memory.fill(BLOCK, 0, 64);
+  return mask;
+}

@@ -9,7 +9,7 @@
  *   480  32 random bytes, for path challenges
  *   512  the Complete packet
  */
-import { maskOf } from '../aead/mask';
+import { maskOf } from '../aead/chacha';
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { congestionInit } from '../congestion/congestion';
 import { releaseModel } from '../congestion/model';
@@ -20,13 +20,12 @@ import { discardPreviousKey } from '../packet/key-update';
 import { initSize } from '../packet/size';
 import { seedChallenges } from '../paths/challenge-data';
 import { releasePaths } from '../paths/table';
-import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey } from '../records/connection';
+import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey, ticksOf } from '../records/connection';
 import { releaseIds } from '../records/connection-ids';
 import { endFlight } from '../records/flight';
 import { rttInit } from '../records/rtt';
 import { giveBack, handleOf, takeConnection } from '../records/slab';
 import { Stream } from '../records/stream';
-import { ticksOf } from '../records/ticks';
 import { MIN_DATA_WINDOW } from '../streams/credit';
 import { freeStream } from '../streams/lifecycle';
 import { MAX_WINDOW, releaseWindow } from '../streams/window';

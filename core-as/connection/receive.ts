@@ -8,6 +8,7 @@
  *   4. Mark the number as received, decide about acknowledging.
  */
 import { ERROR_AEAD_LIMIT_REACHED } from '../codes.generated';
+import { REFUSED } from '../frames/types';
 import { receiveSlot } from '../memory/layout';
 import { HEADER, OVERHEAD } from '../packet/header';
 import { openedError, openedNumber, unprotect } from '../packet/protection';
@@ -15,7 +16,6 @@ import { mark } from '../packet/replay-window';
 import { arrive, arrivedOn, noteSpeaker } from '../paths/arrival';
 import { followed } from '../paths/migration';
 import { ACK_NOW, Connection, DRAINING, flagged, OPEN, RESTING } from '../records/connection';
-import { REFUSED } from '../records/status';
 import { onReceived } from '../recovery/ack-policy';
 import { closeOnViolation, onPacketWhileClosing } from './close';
 import { deliverDatagrams, outElicited, outNonProbing, receiveFrames } from './frames';

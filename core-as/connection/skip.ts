@@ -2,8 +2,7 @@
  * Skips a packet number now and then (RFC 9000 §21.4): a peer that acknowledges it acknowledges blindly, and the
  * connection closes. The randomness comes from the caller's seed; it need only be unknown to the peer.
  */
-import { Connection } from '../records/connection';
-import { nextRandom } from '../records/random';
+import { Connection, nextRandom } from '../records/connection';
 
 /** The next gap comes 32 to 1,055 packets from now. */
 const LEAST: u32 = 32;

@@ -9,13 +9,13 @@ import { nextTimer } from '../connection/timers';
 import { outTransmitPath, transmit } from '../connection/transmit';
 import { dequeue, enqueue, outgoingRoom, queueOf, waiting } from '../datagrams/queue';
 import { varintSize } from '../frames/varint';
-import { transfer } from '../memory/layout';
+import { put, transfer } from '../memory/layout';
 import { frameSpace } from '../packet/size';
 import { arrivedOn } from '../paths/arrival';
 import { Connection, flagged, OPEN, PHASE_ACKED, RESTING, ROUTED, SEND_PING, UPDATE_WANTED } from '../records/connection';
 import { UNKNOWN } from '../records/path';
+import { the } from '../records/slab';
 import { allowSize, resetSize } from '../recovery/mtu';
-import { put, the } from './handle';
 
 /**
  * Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`.

@@ -1,7 +1,7 @@
 /** Exports of a connection's paths and ids, by handle and path index. */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { beginRest, replacePath } from '../connection/resting';
-import { transfer } from '../memory/layout';
+import { put, transfer } from '../memory/layout';
 import { addPath, keepPath, migrate, outAddedPath, probePath, removePath, setPathRoute } from '../paths/api';
 import { isThere } from '../paths/arrival';
 import { issueId, roomForIds } from '../paths/local-ids';
@@ -9,7 +9,7 @@ import { assignWaiting } from '../paths/remote-ids';
 import { MAY_REST } from '../records/connection';
 import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
 import { FREE, MAX_PATHS, pathAt, VALIDATED } from '../records/path';
-import { put, the } from './handle';
+import { the } from '../records/slab';
 
 /**
  * Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Returns its index, -1 when there is no

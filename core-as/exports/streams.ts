@@ -5,6 +5,7 @@
  */
 import { MESSAGE_LIMIT, transfer } from '../memory/layout';
 import { Connection, OPEN } from '../records/connection';
+import { the } from '../records/slab';
 import { canReceive, canSend, isMessage, Stream } from '../records/stream';
 import { raiseWindow } from '../streams/credit';
 import * as life from '../streams/lifecycle';
@@ -13,7 +14,6 @@ import { AT_END, read, stop } from '../streams/receive';
 import { finish, reset, write } from '../streams/send';
 import { connectionFigures, streamFigures } from '../streams/stats';
 import { find } from '../streams/table';
-import { the } from './handle';
 
 /** Opens a byte stream; returns its id, -1 when the peer allows no further one or no record is left. */
 export function streamOpen(handle: u32): f64 {

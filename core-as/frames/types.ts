@@ -32,3 +32,6 @@ export const APPLICATION_CLOSE: u64 = 0x1d;
 /** 0x30 runs to the end of the packet, 0x31 has a length. */
 export const DATAGRAM: u64 = 0x30;
 export const DATAGRAM_LEN: u64 = 0x31;
+
+/** Result of frame handling besides the transport error codes: drop the packet unacknowledged. */
+export const REFUSED: u32 = 0xffff_ffff;

@@ -12,7 +12,7 @@
  *   quarter of what is left;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
-import { abortUnless } from './invariant';
+import { abortUnless } from '../abort';
 
 export const CHUNK: usize = 1_024;
 export const CHUNK_BITS: u32 = 10;

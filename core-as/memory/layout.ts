@@ -93,6 +93,11 @@ export function layOut(connections: u32, streams: u32, size: usize, streamSegmen
   return STATUS_OK;
 }
 
+/** Sets result field `index`, which the caller reads. */
+export function put(index: i32, value: f64): void {
+  store<f64>(results + ((<usize>index) << 3), value);
+}
+
 export function transferSize(): u32 {
   return <u32>TRANSFER_SIZE;
 }

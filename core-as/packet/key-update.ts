@@ -31,10 +31,10 @@ import {
   receiveKey,
   SEND_PHASE,
   sendKey,
+  ticksOf,
   UPDATE_WANTED,
 } from '../records/connection';
 import { probeTimeout } from '../records/rtt';
-import { ticksOf } from '../records/ticks';
 
 /** Our constants: packets and milliseconds under one key. */
 const PACKETS_PER_KEY: u32 = 1 << 28;

@@ -3,6 +3,7 @@
  * (retirement.ts) when that path is gone or at the peer's request.
  */
 import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
+import { REFUSED } from '../frames/types';
 import { failed, readByte, readBytes, readVarint } from '../frames/varint';
 import { Connection } from '../records/connection';
 import {
@@ -19,7 +20,6 @@ import {
   tokenOf,
 } from '../records/connection-ids';
 import { FREE, is, MAX_PATHS, NEEDS_ID, Path, pathAt } from '../records/path';
-import { REFUSED } from '../records/status';
 import { clearId, retire } from './retirement';
 import { ensurePaths } from './table';
 

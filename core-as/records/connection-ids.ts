@@ -5,7 +5,7 @@
  * The chunk is taken when either end supplies an id ahead; a connection that never does has its two ids in `Connection`
  * and owns nothing here. The chunk also holds the mask keys, since each new id needs its mask; they are wiped with it.
  */
-import { maskOf } from '../aead/mask';
+import { maskOf } from '../aead/chacha';
 import { BOOKKEEPING, CHUNK, releaseChunk, takeClearChunk } from '../memory/chunks';
 import { Connection } from './connection';
 import { MAX_PATHS, pathAt } from './path';

@@ -127,7 +127,7 @@ export class Connection extends RecoveryState {
   bytesReceived: f64;
   /** Bytes of streams that were retransmitted. */
   bytesRepeated: f64;
-  /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (records/ticks.ts). */
+  /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (`ticksOf`). */
   phaseStart: u32;
   phaseAcked: u32;
   /** First number sent in our current key phase, low half: a phase has 2^28. */
@@ -138,7 +138,7 @@ export class Connection extends RecoveryState {
   /** Bytes by which `dataWindow` grew; credit beyond it, for bytes that no application reads (streams/window.ts). */
   dataGrown: u32;
   dataLent: u32;
-  /** When the window was last tuned (records/ticks.ts), 0 = never; low half of `dataConsumed` then. */
+  /** When the window was last tuned (`ticksOf`), 0 = never; low half of `dataConsumed` then. */
   dataTuned: u32;
   dataTunedAt: u32;
   /** Bytes written to byte streams and not yet acknowledged. */
@@ -245,4 +245,22 @@ export function slotOf(c: Connection): usize {
 
 export function flagged(c: Connection, flag: u32): bool {
   return (c.flags & flag) != 0;
+}
+
+/**
+ * Returns a time of which only differences matter: whole milliseconds modulo 2^32 (49 days), half the size of an f64.
+ * Subtracting two as u32 gives the time between them.
+ */
+export function ticksOf(now: f64): u32 {
+  return <u32>(<u64>now);
+}
+
+/** Returns the next number of the connection's generator (xorshift32), which the caller seeded. */
+export function nextRandom(c: Connection): u32 {
+  let x = c.random ? c.random : 1;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  c.random = x;
+  return x;
 }

@@ -1,4 +1,5 @@
 /** The connection slots of the slab: taken, given back, counted. A handle is the index of a slot. */
+import { abortUnless } from '../abort';
 import { CONNECTION_SIZE, connectionCount, connectionSlab } from '../memory/layout';
 import { Connection, slotOf } from './connection';
 
@@ -12,11 +13,12 @@ export function connectionsInit(): void {
   connectionsOpen = 0;
 }
 
-/** Returns the connection of a handle; null (0) for one that is not open. */
-export function connectionOf(handle: u32): Connection {
-  if (handle >= untouched) return changetype<Connection>(0);
+/** Returns the connection of a handle; a handle that is not open is a bug of the caller and traps. */
+export function the(handle: u32): Connection {
+  abortUnless(handle < untouched);
   const c = changetype<Connection>(connectionSlab + CONNECTION_SIZE * handle);
-  return c.packetSize == 0 ? changetype<Connection>(0) : c;
+  abortUnless(c.packetSize != 0);
+  return c;
 }
 
 /** Takes a cleared slot; null (0) when all are taken. */

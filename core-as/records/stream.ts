@@ -1,5 +1,5 @@
 /**
- * One stream, byte stream or message: fields and flags, no behaviour. 384 bytes in the stream slab (memory/layout.ts).
+ * One stream, byte stream or message: fields, flags and events. 384 bytes in the stream slab (memory/layout.ts).
  *
  * Sending and receiving halves are independent; a message has one of them. Offsets are those of RFC 9000 §2.2.
  *
@@ -7,6 +7,8 @@
  *   receive:  readBase (handed to the application) ≤ contiguous (no gap below) ≤ highest (largest end seen)
  */
 import { MAP_SIZE } from '../memory/chunk-map';
+import { push } from '../memory/list';
+import { at, Connection, EVENTS_LIST } from './connection';
 
 /** Our constant: the weight of a byte stream without one of its own, from 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
 export const DEFAULT_WEIGHT: u32 = 16;
@@ -95,7 +97,7 @@ export class Stream {
   events: u32;
   /** Receive window that we keep open. */
   window: u32;
-  /** When it was last announced (records/ticks.ts), 0 = never. */
+  /** When it was last announced (`ticksOf`), 0 = never. */
   tuned: u32;
   /** Bytes the stream may still send in its turn; negative: the excess of its last turn. */
   share: i32;
@@ -173,4 +175,10 @@ export function canSend(s: Stream): bool {
 /** Returns whether the peer sends on this stream at all. */
 export function canReceive(s: Stream): bool {
   return !isMessage(s) || !has(s, OWN);
+}
+
+/** Raises one of the `ON_…` above for the caller. */
+export function raiseEvent(c: Connection, s: Stream, event: u32): void {
+  s.events |= event;
+  push(at(c) + EVENTS_LIST, address(s), EVENT_LINK);
 }

@@ -21,6 +21,7 @@ import {
   lostSet,
   ON_WRITABLE,
   RESET,
+  raiseEvent,
   receiveMap,
   SEND_LINK,
   Stream,
@@ -28,7 +29,6 @@ import {
   WANTS_ROOM,
 } from '../records/stream';
 import { byteCredit, creditOf, isMoving } from './blocked';
-import { raiseEvent } from './events';
 import { MIN_WINDOW } from './window';
 
 /**

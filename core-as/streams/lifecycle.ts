@@ -5,10 +5,10 @@
  * record is given back when both directions are done and the caller has fetched its events.
  */
 import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from '../codes.generated';
+import { REFUSED } from '../frames/types';
 import { MESSAGE_LIMIT } from '../memory/layout';
 import { remove as unlink } from '../memory/list';
 import { at, CONTROL_LIST, Connection, EVENTS_LIST, flagged, INITIATOR, STARVED, WANTS_STREAMS } from '../records/connection';
-import { REFUSED } from '../records/status';
 import {
   address,
   CONTROL_LINK,
@@ -21,12 +21,12 @@ import {
   ON_OPENED,
   OWN,
   RECEIVE_DONE,
+  raiseEvent,
   SEND_DONE,
   Stream,
 } from '../records/stream';
 import { releaseReceiveBuffers, releaseSendBuffers } from './buffers';
 import { afterPeerMessage, afterPeerStream, offerMessages } from './credit';
-import { raiseEvent } from './events';
 import { addStream, find, removeStream } from './table';
 
 /** The stream that `locate` found; null (0) when it has ended. */

@@ -6,13 +6,13 @@
  * acknowledged and the peer sends the frame again.
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from '../codes.generated';
+import { REFUSED } from '../frames/types';
 import { MAX_VARINT } from '../frames/varint';
 import { addressOf, copyIn, copyOut, releaseBelow, releaseRest } from '../memory/chunk-map';
 import { BYTES_IN, CHUNK, MESSAGES_IN, nearlyUsedUp, roomBehindGap, scarce } from '../memory/chunks';
 import { endFrom, insert, remove } from '../memory/range-set';
 import { Connection } from '../records/connection';
 import { connectionsOpen } from '../records/slab';
-import { REFUSED } from '../records/status';
 import {
   ADAPTIVE,
   DISCARD,
@@ -25,13 +25,13 @@ import {
   PEER_RESET,
   RAGGED,
   RECEIVE_DONE,
+  raiseEvent,
   receiveMap,
   Stream,
   UNKNOWN,
 } from '../records/stream';
 import { receiveBudget, releaseReceiveBuffers } from './buffers';
 import { afterConsumed, afterRead, afterReceived, requestStop } from './credit';
-import { raiseEvent } from './events';
 import { maybeFree } from './lifecycle';
 import { holdsLittle } from './window';
 

@@ -24,6 +24,7 @@ import {
   lostSet,
   ON_FINISHED,
   RESET,
+  raiseEvent,
   SEND_DONE,
   SEND_RESET_STREAM,
   STARTED,
@@ -33,7 +34,6 @@ import {
 } from '../records/stream';
 import { queueNew, unblock } from './blocked';
 import { bufferedOf, offerRoom, releaseSendBuffers, roomOf, sendBudget } from './buffers';
-import { raiseEvent } from './events';
 import { maybeFree } from './lifecycle';
 
 /** Takes up to `length` bytes; fewer when the buffer or the pool is full, and then ON_WRITABLE follows. */

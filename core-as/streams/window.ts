@@ -18,9 +18,8 @@
 import { MAP_WINDOW } from '../memory/chunk-map';
 import { BYTES_IN, budgetBytes, bytesUntilScarce, CHUNK_BITS, fairShare, MESSAGES_IN, roomForUnread, scarce } from '../memory/chunks';
 import { connectionCount, MESSAGE_LIMIT } from '../memory/layout';
-import { Connection, CRAMPED, CRAMPED_NEWS, flagged, SEND_MAX_DATA } from '../records/connection';
+import { Connection, CRAMPED, CRAMPED_NEWS, flagged, SEND_MAX_DATA, ticksOf } from '../records/connection';
 import { ADAPTIVE, has, Stream } from '../records/stream';
-import { ticksOf } from '../records/ticks';
 
 /** Largest stream window: the span of a ChunkMap. */
 export const MAX_WINDOW: u32 = MAP_WINDOW - 1_024;

@@ -14,8 +14,7 @@ import {
   STATE_PROBE_RTT,
   STATE_STARTUP,
 } from '../../codes.generated';
-import { Connection } from '../../records/connection';
-import { nextRandom } from '../../records/random';
+import { Connection, nextRandom } from '../../records/connection';
 import { endCompete, noteLineBw, queueIsHeld, startCompete } from './compete';
 import {
   DrainRounds,

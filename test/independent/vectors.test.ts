@@ -1,10 +1,10 @@
 /**
- * The appendix of PROTOCOL.md a second time: the code of `decoder/`, which knows nothing of the implementation,
+ * The vectors of docs/vectors.json a second time: the code of `decoder/`, which knows nothing of the implementation,
  * computes the vectors from the inputs that stand there. With any one value changed it computes something else.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { appendixOf, parse, type Value } from '../vectors/appendix.ts';
+import { byLabel, read, type Value } from '../vectors/values.ts';
 import { decodeMap } from './decoder/cbor.ts';
 import { decodeCoap, pathOf } from './decoder/coap.ts';
 import { inputsOf, run, scryptValue } from './decoder/cpace.ts';
@@ -16,15 +16,15 @@ import { begin, encrypt, message1, mixHash, mixKey, readMessage2, readMessage3 }
 import { type Data, decodePacket, mac1Of } from './decoder/packets.ts';
 import { connectionId, resetToken, retryToken, routeId } from './decoder/tokens.ts';
 
-const appendix: ReadonlyMap<string, Value> = parse(appendixOf(readFileSync(new URL('../../PROTOCOL.md', import.meta.url), 'utf8')));
-/** What the checks compare with: the appendix, or one in which a value is changed. */
-let vectors = appendix;
+const published = byLabel(read(readFileSync(new URL('../../docs/vectors.json', import.meta.url), 'utf8')));
+/** What the checks compare with: the published vectors, or those with one value changed. */
+let vectors = published;
 /** Labels that were looked up since it was last cleared. */
 const used = new Set<string>();
 
 function value(label: string): Value {
   const found = vectors.get(label);
-  if (found === undefined) throw new Error(`the appendix has no "${label}"`);
+  if (found === undefined) throw new Error(`there is no vector "${label}"`);
   used.add(label);
   return found;
 }
@@ -301,7 +301,7 @@ function fails(check: () => void, values: ReadonlyMap<string, Value>): boolean {
   } catch {
     return true;
   } finally {
-    vectors = appendix;
+    vectors = published;
   }
 }
 
@@ -309,16 +309,16 @@ describe('a second implementation computes', () => {
   it.each(Object.entries(checks))('%s', (_, check) => check());
 });
 
-describe('the appendix', () => {
+describe('docs/vectors.json', () => {
   const users = Object.values(checks).map((check) => ({ check, labels: labelsOf(check) }));
 
   it('has no value that the checks leave out', () => {
-    expect([...appendix.keys()].filter((label) => !users.some(({ labels }) => labels.has(label)))).toEqual([]);
+    expect([...published.keys()].filter((label) => !users.some(({ labels }) => labels.has(label)))).toEqual([]);
   });
 
   it('fails with any one of its values changed', { tags: ['slow'] }, () => {
-    const unnoticed = [...appendix].flatMap(([label, value]) => {
-      const values = new Map(appendix).set(label, other(value));
+    const unnoticed = [...published].flatMap(([label, value]) => {
+      const values = new Map(published).set(label, other(value));
       return users.some(({ check, labels }) => labels.has(label) && fails(check, values)) ? [] : [label];
     });
     expect(unnoticed).toEqual([]);

@@ -3,9 +3,9 @@ import { type CpaceMessage, calculateGenerator, confirmationKey, intermediateKey
 import { ClientRun, channelIdentifier, DeviceRun, sessionId } from '../../protocol/password/exchange.ts';
 import { ristretto255Group as group } from '../../protocol/password/group.ts';
 import { deriveValue, passwordBytes, passwordString } from '../../protocol/password/kdf.ts';
-import type { Section } from './appendix.ts';
 import { fingerprintOf } from './handshake.ts';
 import { crypto, fixedCrypto, initiator, names, password, responder } from './inputs.ts';
+import type { Section } from './values.ts';
 
 /** @param handshakeHash of the connection on which the exchange runs */
 export async function cpaceVectors(handshakeHash: Uint8Array): Promise<Section> {
@@ -30,9 +30,6 @@ export async function cpaceVectors(handshakeHash: Uint8Array): Promise<Section> 
   const ofClient = { share: client.proof.share, ad: encode('client') };
   return {
     title: 'Password exchange',
-    text: [
-      'The connection is the one of the sections before: `h` is that of section A.5, the initiator is the client. Scalars are little-endian. The labels Ya, Yb, K, and ISK are those of the draft.',
-    ],
     values: {
       password: text,
       Kdf: 1,

@@ -1,7 +1,7 @@
 /** Test vectors of datagrams of a flow (PROTOCOL.md §12), whole and in parts. */
 import { cutFlowDatagram, encodeFlowDatagram, encodeFlowPart } from '../../protocol/datagrams/index.ts';
-import type { Section } from './appendix.ts';
 import { counting } from './inputs.ts';
+import type { Section } from './values.ts';
 
 const FLOW = 100;
 const NUMBER = 70;
@@ -14,9 +14,6 @@ export function datagramVectors(): Section {
   const [first, second] = cutFlowDatagram({ flow: FLOW, payload }, { number: NUMBER, size: SIZE, most: 2 })!;
   return {
     title: 'Datagrams of a flow',
-    text: [
-      'Contents of DATAGRAM frames (section 12). The datagram would fit into any packet; here it is cut as if a content had at most 32 bytes.',
-    ],
     values: {
       'flow number': FLOW,
       'UDP payload': payload,

@@ -9,8 +9,8 @@ import { Resets } from '../../protocol/endpoint/reset.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
 import { HandshakeState, type TrafficKeys, XX } from '../../protocol/noise/index.ts';
 import { encodeComplete, encodeInitiate, encodeRespond, mac1Key, SUITE, VERSION, writeU32 } from '../../protocol/packet/index.ts';
-import type { Section } from './appendix.ts';
 import { crypto, fixedCrypto, initiator, initiatorParameters, names, parameters, responder } from './inputs.ts';
+import type { Section } from './values.ts';
 
 const MAC1_AT = 13;
 const MAC1_LENGTH = 16;
@@ -62,7 +62,6 @@ export function handshakeVectors(): HandshakeVectors {
     idSection(initiatorId, responderId),
     {
       title: 'Initiate',
-      text: ['The packet is not padded here. In a bare datagram zeros up to 1,200 bytes follow (section 2.3).'],
       values: {
         'mac1 key': mac1Key(crypto, names.responder),
         mac1: initiate.subarray(MAC1_AT, MAC1_AT + MAC1_LENGTH),
@@ -73,7 +72,6 @@ export function handshakeVectors(): HandshakeVectors {
     },
     {
       title: 'Respond',
-      text: ['The payload is the map of section 3.2, with the keys in the order of its table. `ck` is the chaining key.'],
       values: {
         'payload of message 2': payload2,
         'ck after ee': ck1,
@@ -85,7 +83,6 @@ export function handshakeVectors(): HandshakeVectors {
     },
     {
       title: 'Complete',
-      text: [],
       values: {
         'payload of message 3': payload3,
         'ck after se': ck3,
@@ -106,7 +103,6 @@ export function fingerprintOf({ publicKey }: PrivateKey): string {
 function identitySection(): Section {
   return {
     title: 'Keys and names',
-    text: ['Inputs are the private keys and the name. Private keys are X25519 scalars before clamping (RFC 7748 section 5).'],
     values: {
       'responder name': names.responder,
       'initiator static private key': initiator.static.export(),
@@ -126,7 +122,6 @@ function identitySection(): Section {
 function idSection(initiatorId: Uint8Array, responderId: Uint8Array): Section {
   return {
     title: 'Connection ids and their reset tokens',
-    text: ['The word is the upper half of an id. Only the end that chose an id can compute the lower half.'],
     values: {
       'initiator reset secret': initiator.resetSecret,
       'initiator word': word(initiator.word),

@@ -21,9 +21,9 @@ import {
 } from '../../protocol/packet/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { RouteIds } from '../../protocol/relay/route-id.ts';
-import type { Section } from './appendix.ts';
 import type { HandshakeVectors } from './handshake.ts';
 import { counting, crypto, fixedCrypto, initiatorParameters, names, parameters, responder, retry, station } from './inputs.ts';
+import type { Section } from './values.ts';
 
 /** Of a token of a CoAP request. */
 const TOKEN = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
@@ -52,7 +52,6 @@ export function packetVectors(handshake: HandshakeVectors): readonly Section[] {
   return [
     {
       title: 'Keys and masks of the connection',
-      text: ['A mask is added to the packet number, modulo 2^32 (section 4).'],
       values: {
         k1: keys.send,
         k2: keys.receive,
@@ -64,9 +63,6 @@ export function packetVectors(handshake: HandshakeVectors): readonly Section[] {
     },
     {
       title: 'Data packets',
-      text: [
-        'Packet 1 of the initiator (packet 0 is Complete) has one STREAM frame: stream 2 carries the request `GET /a`. Packet 0 of the responder has an ACK frame for the two and a STREAM frame: stream 3 carries the answer, 2.05 with the payload "b".',
-      ],
       values: {
         'initiator packet number': 1,
         'CoAP request': requestMessage(),
@@ -194,7 +190,6 @@ function routeSection(packet: Uint8Array): Section {
   const id = ids.next();
   return {
     title: 'Route',
-    text: ['The id is built as section 2.2 says. The packet inside is the Data packet of the initiator in section A.7.'],
     values: {
       'station reset secret': station.resetSecret,
       'random half of the route id': station.routeRandom,
@@ -211,7 +206,6 @@ function retrySection({ initiatorId, noiseMessage1 }: HandshakeVectors): Section
   const fields = { version: VERSION, suite: SUITE, source: initiatorId, token, message: noiseMessage1 };
   return {
     title: 'Retry',
-    text: ['The token is built as this implementation does it (section 2.4). The second Initiate has the same Noise message 1.'],
     values: {
       'Retry secret': retry.secret,
       'Retry time': retry.time,
@@ -228,7 +222,6 @@ function resetSection({ responderId }: HandshakeVectors): Section {
   const resets = new Resets(crypto, responder.resetSecret);
   return {
     title: 'Reset',
-    text: ['The responder has lost its state and answers the initiator. The token is that of its id in section A.2.'],
     values: { Reset: encodeReset({ id: responderId, token: resets.token(responderId) }) },
   };
 }
@@ -237,7 +230,6 @@ function versionsSection({ initiatorId }: HandshakeVectors): Section {
   const known = { versions: Uint8Array.of(VERSION), suites: Uint8Array.of(SUITE) };
   return {
     title: 'Versions',
-    text: ['Version 1 and suite 1, which is all that there is.'],
     values: { Versions: encodeVersions({ destination: initiatorId, ...known }) },
   };
 }
@@ -247,9 +239,6 @@ function keyUpdateSection(core: Core, { send }: TrafficKeys, packet: Uint8Array,
   const next = core.aead.seal(send, REKEY_NONCE, EMPTY, new Uint8Array(32)).subarray(0, 32);
   return {
     title: 'Key update',
-    text: [
-      'The key that the initiator uses after k1, and a packet under it, with the other key phase. It carries a PING frame. The mask does not change.',
-    ],
     values: {
       'k1 after the update': next,
       'number of the packet under it': number,

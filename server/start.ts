@@ -39,7 +39,7 @@ import { checkStun } from './station/stun.ts';
 import { serveStatus } from './status-socket.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
 import { type LastStart, readLastStart, rememberStart } from './storage/last-start.ts';
-import type { UpgradeOptions } from './websocket/index.ts';
+import type { UpgradeOptions } from './websocket/upgrades.ts';
 
 /** Configuration of a base station. */
 export interface StartOptions {

@@ -14,7 +14,7 @@ import { ClientAddresses } from '../../server/client-address.ts';
 import { Relay } from '../../server/station/relay.ts';
 import { defaultSettings } from '../../server/station/settings.ts';
 import { WebSockets } from '../../server/station/web-sockets.ts';
-import { acceptUpgrades } from '../../server/websocket/index.ts';
+import { acceptUpgrades } from '../../server/websocket/upgrades.ts';
 import { serve } from './child.ts';
 
 const CONNECTIONS = 10_000;

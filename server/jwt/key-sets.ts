@@ -15,8 +15,7 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { LogTally } from '../../runtime/log-tally.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import { allowedAddresses, NOT_ALLOWED } from '../outbound/addresses.ts';
-import type { HttpGet } from '../outbound/http.ts';
-import { withTimeout } from '../outbound/with-timeout.ts';
+import { type HttpGet, withTimeout } from '../outbound/http.ts';
 import type { App } from '../storage/store.ts';
 import { type KeySet, readKeySet } from './keys.ts';
 

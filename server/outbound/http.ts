@@ -8,6 +8,7 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
+import type { Clock } from '../../platform/environment.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 
 export interface HttpGetRequest {
@@ -49,6 +50,14 @@ export const nodePost: HttpPost = (request) => exchange(request, request.body);
 
 /** {@link HttpGet} with Node. */
 export const nodeGet: HttpGet = (request) => exchange(request);
+
+/** Settles as `work`, or rejects with TIMEOUT after `time` ms; `work` is not cancelled. @throws RemoteError TIMEOUT */
+export function withTimeout<T>(clock: Clock, time: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.schedule(time, () => reject(new RemoteError('TIMEOUT', 'no answer in time')));
+    work.then(resolve, reject).finally(cancel);
+  });
+}
 
 /** Runs an exchange that always ends in time: when Node itself gives up a request, it may emit no event. */
 function exchange(request: HttpGetRequest, body?: string | Uint8Array): Promise<HttpAnswer> {

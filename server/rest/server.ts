@@ -12,7 +12,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import { WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
 import { ClientAddresses } from '../client-address.ts';
 import type { Store } from '../storage/store.ts';
-import { acceptUpgrades, isForWebSocket, type UpgradeOptions } from '../websocket/index.ts';
+import { acceptUpgrades, isForWebSocket, type UpgradeOptions } from '../websocket/upgrades.ts';
 import { limitConnections } from './connection-limits.ts';
 import { clientError, errorHandler, notFound, onlyWebSockets, upgradeRequired } from './errors.ts';
 import { addRoutes } from './routes.ts';

@@ -5,7 +5,7 @@
  * 2. Admission: `checks.ts`.
  * 3. The directory is queried for where the device is attached (`lookups.ts`); if nowhere, an observing request with
  *    Wait is put on hold.
- * 4. Rates: by the device and the client's token (`connect-rates.ts`).
+ * 4. Rates: by the device and the client's token (`rates.ts`).
  * 5. A route is opened, and the device gets the Initiate, with the client's address if the client requested that
  *    (Direct). Its Respond returns with the client's route id. A device that does not answer in time counts as not
  *    attached.
@@ -39,11 +39,10 @@ import type { TokenVerifier } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect, type Postponement } from './checks.ts';
-import { ConnectRates } from './connect-rates.ts';
 import { type Connect, Connects } from './connects.ts';
 import type { DeviceIds, Directory } from './directory.ts';
 import { Lookups } from './lookups.ts';
-import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
+import { addressKey, BURST_SECONDS, ConnectRates, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
 

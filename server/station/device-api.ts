@@ -15,6 +15,7 @@ import {
   decodeTokens,
   digestOfTokenHashes,
   encodeAttachAnswer,
+  encodeSeenAddress,
   type StunServer,
   stationReply,
 } from '../../protocol/control/index.ts';
@@ -145,6 +146,17 @@ export class DeviceApi {
     }
     return { status: Status.CREATED };
   }
+}
+
+/**
+ * Serves `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. A NAT may
+ * have given the channel another one since the end attached or connected.
+ */
+export function seenAddress({ context: { validatedPath } }: RoutedRequest<Session>): CoapReply {
+  const { kind, address, port } = validatedPath;
+  // The TCP port of a WebSocket is not a port of the NAT's UDP mappings.
+  if (kind !== 'udp') return textReply(Status.NOT_FOUND, 'No address');
+  return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeSeenAddress({ address, port }) };
 }
 
 function hexOf(bytes: Uint8Array): string {

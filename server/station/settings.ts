@@ -28,7 +28,7 @@ export interface StationSettings {
   webSocketTimeout: number;
   /** SCTs of one device, 1 to 4,096; devices learn the number when they attach. */
   tokensPerDevice: number;
-  /** Connects a second to one device (PROTOCOL.md §7.6), shared by all clients (`connect-rates.ts`). */
+  /** Connects a second to one device (PROTOCOL.md §7.6), shared by all clients (`rates.ts`). */
   connectsPerDevice: number;
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;

@@ -1,8 +1,7 @@
 /** {@link InvitationStore} over Kysely. */
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import type { StoreDialect } from './dialect.ts';
+import { adding, removed, type StoreDialect } from './dialect.ts';
 import type { Invitation, InvitationStore, NewInvitation, Redemption, TimeShift } from './invitation-store.ts';
-import { adding, removed } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 /** Rolls the transaction back. */

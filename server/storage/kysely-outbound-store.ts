@@ -1,9 +1,8 @@
 /** {@link OutboundStore} over Kysely. */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { StoreDialect } from './dialect.ts';
+import { adding, removed, type StoreDialect } from './dialect.ts';
 import type { OutboundStore, PushCredential, Service } from './outbound-store.ts';
-import { adding, removed } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 export class KyselyOutboundStore implements OutboundStore {

@@ -4,11 +4,10 @@
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { StoreDialect } from './dialect.ts';
+import { adding, removed, type StoreDialect } from './dialect.ts';
 import { KyselyInvitationStore } from './kysely-invitation-store.ts';
 import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import { hasToken, replaceTokens, tokensDigest } from './kysely-tokens.ts';
-import { adding, removed } from './rows.ts';
 import type { Tables } from './schema.ts';
 import type { ApiKey, App, AppChanges, AuthType, Device, JwtIssuer, Organization, Product, Store, TokenList } from './store.ts';
 

@@ -1,7 +1,6 @@
 /** The dialect behind the store: one suite over SQLite and over a second database, whose errors have another form. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { StoreDialect } from '../../../server/storage/dialect.ts';
-import { adding } from '../../../server/storage/rows.ts';
+import { adding, type StoreDialect } from '../../../server/storage/dialect.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { app as anyApp } from '../../support/fixture/app.ts';

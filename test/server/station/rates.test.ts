@@ -1,6 +1,6 @@
 /** Which connects to a device are admitted while others take all that they can. */
 import { describe, expect, test } from 'vitest';
-import { ConnectRates } from '../../../server/station/connect-rates.ts';
+import { ConnectRates } from '../../../server/station/rates.ts';
 
 const RATE = 5;
 const rates = (): ConnectRates => new ConnectRates(RATE);

@@ -1,2 +1,0 @@
-/** WebSockets of the HTTP server. */
-export { acceptUpgrades, isForWebSocket, type UpgradeOptions } from './upgrades.ts';

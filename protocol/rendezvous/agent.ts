@@ -18,7 +18,8 @@
  * may end a stage, and so cause an event.
  */
 import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
-import { type LocalView, Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';
+import type { LocalView } from './lists.ts';
+import { Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';
 import { ROUND_LIFETIME } from './round-budget.ts';
 import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS } from './spray.ts';
 import { fromSockets, toRandomPorts, Volley, type VolleyPlan } from './volley.ts';
@@ -98,10 +99,10 @@ export class Agent {
 
   /** Returns the current update for the peer. */
   view(now: number): AgentView {
-    const round = this.round;
-    const nat = round.nat(now);
+    const { lists } = this.round;
+    const nat = lists.nat(now);
     const spray = this.#options.role === 'client' && (this.#stage === 'ready' || this.#stage === 'running');
-    return { number: round.number, candidates: round.candidates, opened: round.opened, ...(nat && { nat }), ...(spray && { spray }) };
+    return { number: lists.number, candidates: lists.local.candidates, opened: lists.opened, ...(nat && { nat }), ...(spray && { spray }) };
   }
 
   setLocal(local: LocalView, now: number): void {
@@ -147,20 +148,13 @@ export class Agent {
     this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), SOCKET_HOPS);
   }
 
-  /**
-   * Processes a check that names our tag.
-   * @returns the answer, for the socket it came in on; null when it is not valid
-   */
-  receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
-    return this.round.receiveCheck(datagram, from, socket, now);
-  }
-
   /** Processes any STUN answer. @returns whether it is a valid answer to one of our checks */
   receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): boolean {
     const target = this.#target();
     if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
       this.#options.budget.answered(from.address);
-      this.round.addPair(from, socket, now);
+      // Checked immediately, as its socket and port were found by chance.
+      this.round.checklist.add('peer-reflexive', from, socket, 0)?.hear(now);
       return true;
     }
     return this.round.receiveAnswer(datagram, from, socket, now) !== null;
@@ -204,7 +198,7 @@ export class Agent {
 
   /** Returns both NATs, when each end knows its own. */
   nats(now: number): { readonly local: NatReport; readonly remote: NatReport } | null {
-    const [local, remote] = [this.round.nat(now), this.round.remote?.nat];
+    const [local, remote] = [this.round.lists.nat(now), this.round.lists.remote?.nat];
     return local === undefined || remote === undefined ? null : { local, remote };
   }
 
@@ -218,7 +212,7 @@ export class Agent {
   }
 
   #look(now: number): void {
-    const { remote, opened, number } = this.round;
+    const { remote, opened, number } = this.round.lists;
     if (remote !== null && opened === remote.number && remote.opened >= number) this.#bothOpenedAt = Math.min(this.#bothOpenedAt, now);
     if (this.isPredicting(now)) this.#overAt = Math.min(this.#overAt, this.#bothOpenedAt + PREDICTED_TIME);
     if (this.#sprayAt() <= now) this.#askSpray(now);
@@ -227,7 +221,7 @@ export class Agent {
 
   /** When a client gives up; with a pair, or as a device, it waits for the next step. */
   get #endsAt(): number {
-    const waits = this.#exhausted || this.round.hasAnswer || this.#options.role === 'device';
+    const waits = this.#exhausted || this.round.checklist.hasAnswer || this.#options.role === 'device';
     return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline, this.#idleUntil);
   }
 
@@ -249,8 +243,8 @@ export class Agent {
 
   /** Returns when the client requests the sprayed stage; Infinity: not in the current state. */
   #sprayAt(): number {
-    const { role } = this.#options;
-    const isDue = role === 'client' && this.#stage === 'checks' && !this.round.hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
+    const [{ role }, { hasAnswer }] = [this.#options, this.round.checklist];
+    const isDue = role === 'client' && this.#stage === 'checks' && !hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
     return isDue && this.#hardPart(this.#bothOpenedAt) !== null ? this.#bothOpenedAt + PATIENCE : Number.POSITIVE_INFINITY;
   }
 
@@ -301,7 +295,7 @@ export class Agent {
   }
 
   #newVolley(plan: VolleyPlan, hopLimit?: number): Volley {
-    const { tag, key } = this.round.remote!;
+    const { tag, key } = this.round.lists.remote!;
     return new Volley({ crypto: this.#options.crypto, tag, key, plan, ...(hopLimit !== undefined && { hopLimit }) });
   }
 
@@ -320,7 +314,7 @@ export class Agent {
     const { budget } = this.#options;
     const isTarget = ({ type, address }: RendezvousState['candidates'][number]): boolean =>
       type !== 'host' && !address.includes(':') && budget.isFree(address);
-    return this.round.remote?.candidates.find(isTarget) ?? null;
+    return this.round.lists.remote?.candidates.find(isTarget) ?? null;
   }
 }
 

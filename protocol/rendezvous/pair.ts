@@ -87,19 +87,19 @@ export class Pair {
   }
 
   /** Returns when it wants to send its next opener, given when further ones may follow the first. Infinity for none. */
-  nextOpenerAt(furtherBegin: () => number): number {
+  nextOpenerAt(furtherBegin: number): number {
     if (this.openersLeft === 0 || this.isOver) return Number.POSITIVE_INFINITY;
     const next = this.#openedAt + OPENER_GAP;
-    return this.openers === 1 ? Math.max(next, furtherBegin()) : next;
+    return this.openers === 1 ? Math.max(next, furtherBegin) : next;
   }
 
   /**
-   * Returns when it wants to send its next check, or its failure is certain, given when checks may begin. Infinity: not
-   * before its openers are out.
+   * Returns when it wants to send its next check, or its failure is certain, given the wait of the first one after the
+   * last opener. Infinity: not before its openers are out.
    */
-  nextCheckAt(begin: (openedAt: number) => number): number {
+  nextCheckAt(wait: number): number {
     if (this.isOver || this.openersLeft > 0) return Number.POSITIVE_INFINITY;
-    return this.checks === 0 && !this.heard ? Math.max(this.#nextCheckAt, begin(this.#openedAt)) : this.#nextCheckAt;
+    return this.checks === 0 && !this.heard ? Math.max(this.#nextCheckAt, this.#openedAt + wait) : this.#nextCheckAt;
   }
 
   /** Returns the hop limit of the opener that leaves now. */

@@ -97,7 +97,7 @@ export class AgentRunner {
   }
 
   #check(datagram: Uint8Array, path: Path, socket: number): Uint8Array | null {
-    const answer = this.agent.receiveCheck(datagram, path, socket, this.#now);
+    const answer = this.agent.round.receiveCheck(datagram, path, socket, this.#now);
     if (answer !== null) {
       this.#speakers.set(socket, path);
       this.#serveSoon();

@@ -125,7 +125,7 @@ export class Attempt {
 
   /** Addresses of the device that may still answer. */
   get openAddresses(): readonly string[] {
-    return this.#runner.agent.round.pairs.filter(({ isOver }) => !isOver).map(({ remote }) => remote.address);
+    return this.#runner.agent.round.checklist.pairs.filter(({ isOver }) => !isOver).map(({ remote }) => remote.address);
   }
 
   /** Returns the findings of the attempt so far. */
@@ -133,12 +133,12 @@ export class Attempt {
     const { round } = this.#runner.agent;
     return {
       isAnswered: this.verdict === 'answered',
-      localNat: round.nat(this.#now) ?? null,
-      remoteNat: round.remote?.nat ?? null,
+      localNat: round.lists.nat(this.#now) ?? null,
+      remoteNat: round.lists.remote?.nat ?? null,
       isStunSilent: this.#gathered?.isStunSilent ?? false,
-      localCandidates: round.candidates.length,
-      remoteCandidates: round.remote?.candidates.length ?? 0,
-      pairs: round.pairs.map(reportOf),
+      localCandidates: round.lists.local.candidates.length,
+      remoteCandidates: round.lists.remote?.candidates.length ?? 0,
+      pairs: round.checklist.pairs.map(reportOf),
       isLargeDropped: this.isLargeDropped,
       sprayFrom: this.#runner.agent.sprayFrom,
     };

@@ -309,12 +309,12 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     const { round } = runner.agent;
     return {
       isAnswered: true,
-      localNat: round.nat(this.#now) ?? null,
-      remoteNat: round.remote?.nat ?? null,
+      localNat: round.lists.nat(this.#now) ?? null,
+      remoteNat: round.lists.remote?.nat ?? null,
       isStunSilent: gathered?.isStunSilent ?? false,
-      localCandidates: round.candidates.length,
-      remoteCandidates: round.remote?.candidates.length ?? 0,
-      pairs: round.pairs.map(reportOf),
+      localCandidates: round.lists.local.candidates.length,
+      remoteCandidates: round.lists.remote?.candidates.length ?? 0,
+      pairs: round.checklist.pairs.map(reportOf),
       isLargeDropped: false,
       sprayFrom: runner.agent.sprayFrom,
     };

@@ -63,7 +63,7 @@ class Subject {
     this.#now += pick(this.#random, [0, 1, 10, 100, 1_000, 10_000]) * this.#random.fraction();
     agent.handleTimeout(this.#now);
     this.#drain();
-    if (agent.round.pairs.length > MAX_PAIRS) throw new Error(`${agent.round.pairs.length} pairs`);
+    if (agent.round.checklist.pairs.length > MAX_PAIRS) throw new Error(`${agent.round.checklist.pairs.length} pairs`);
   }
 
   /** The packets that it wants to send now. */
@@ -111,7 +111,7 @@ class Subject {
     for (let count = pick(random, [1, 1, 1, 40]); count > 0; count--) {
       const whole = encodeCheck(tag, key, crypto.randomBytes(12), crypto);
       const check = chance(random, 0.3) ? hostile(random, [whole]) : whole;
-      const answer = this.#end.agent.receiveCheck(check, this.#source(), below(random, 3), this.#now);
+      const answer = this.#end.agent.round.receiveCheck(check, this.#source(), below(random, 3), this.#now);
       if (answer !== null && answer.length !== whole.length) throw new Error('an answer has another size than its check');
     }
   }

@@ -100,9 +100,9 @@ describe('a client behind an independent NAT, with a device behind a random one'
     end.run(0, 640);
     end.agent.sprayGranted(true, 700);
     const hit = end.run(700, 3_000).at(-1)!;
-    const pairs = end.agent.round.pairs.length;
+    const pairs = end.agent.round.checklist.pairs.length;
     expect(end.answer(hit, 3_050, wrong)).toBe(false);
-    expect(end.agent.round.pairs.length).toBe(pairs);
+    expect(end.agent.round.checklist.pairs.length).toBe(pairs);
   });
 
   test('continues with its checks alone when the device refuses', () => {

@@ -102,7 +102,7 @@ export class End implements Part<RoundPacket, AgentEvent> {
   /** Delivers a check of the peer. @returns our answer */
   check(from: SocketAddress, now: number, { socket = MAIN_SOCKET, key = this.keys.key } = {}): Uint8Array | null {
     const check = encodeCheck(this.keys.tag, key, this.#crypto.randomBytes(12), this.#crypto);
-    return this.agent.receiveCheck(check, from, socket, now);
+    return this.agent.round.receiveCheck(check, from, socket, now);
   }
 
   /** Delivers the peer's answer to one of our packets. */

@@ -32,7 +32,7 @@ describe('a round', () => {
     expect(sent.slice(0, 3).map(({ time }) => time)).toEqual([0, 1, 10]);
     expect(sent.slice(2).every(({ time }, i, rest) => i === 0 || time - rest[i - 1]!.time >= 10)).toBe(true);
     expect(sent.every(({ datagram }) => verifyCheck(datagram, peerKeys.key, nativeHost(1)))).toBe(true);
-    expect(end.agent.round.opened).toBe(1);
+    expect(end.agent.round.lists.opened).toBe(1);
     expect(end.kinds).toContain('changed');
   });
 
@@ -53,41 +53,13 @@ describe('a round', () => {
     expect(other.run(200, 205).map(({ hopLimit }) => hopLimit)).toEqual([undefined]);
   });
 
-  test.each([
-    ['client', 40, 20],
-    ['device', 40, 60],
-    ['device', null, 120],
-    ['device', 9_000, 520],
-  ] as const)('sends further openers only when the peer has sent its first ones (%s, round-trip time %s ms)', (role, rtt, wait) => {
-    const end = begun([candidate(PEER, 5_000)], { role, rtt, opened: 0 });
-    end.run(0, 200);
-    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { number: 2, opened: 0, nat: { mapping: 'independent' } }), 200);
-    const further = end.run(200, 1_000);
-    expect(further.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
-      [4, 200 + wait],
-      [7, 210 + wait],
-    ]);
-  });
-
-  test("sends a client's further openers only when a device behind a sequential NAT can know the client's NAT", () => {
-    const end = new End({ rtt: 300 });
-    end.agent.setLocal(complete(), 100);
-    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 0, nat: { mapping: 'sequential', last: 1, stride: 1, age: 0 } }), 100);
-    const ofPair = end.run(100, 1_000).filter(({ to }) => to.port === 5_000);
-    expect(ofPair.map(({ hopLimit, time }) => [hopLimit, Math.round(time)])).toEqual([
-      [2, 100],
-      [4, 420],
-      [7, 430],
-    ]);
-  });
-
   test('predicts ports of the newest IPv4 address, 32 in all', () => {
     const end = new End();
     end.agent.setLocal(complete(undefined, { mapping: 'independent' }), 0);
     const list = [candidate('203.0.113.8', 5_000), candidate(PEER, 6_000), candidate('2001:db8::2', 4_000)];
     end.agent.setRemote(peerList(list, { nat: { mapping: 'sequential', last: 6_000, stride: 1, age: 0 } }), 0);
     end.run(0, 100);
-    const predicted = end.agent.round.pairs.filter(({ kind }) => kind === 'predicted');
+    const predicted = end.agent.round.checklist.pairs.filter(({ kind }) => kind === 'predicted');
     expect([new Set(predicted.map(({ remote }) => remote.address)), predicted.length]).toEqual([new Set([PEER]), 32]);
   });
 
@@ -124,7 +96,7 @@ describe('a round', () => {
     const sent = end.run(0, 60_000);
     expect(sent.length).toBe(13);
     expect(end.kinds.at(-1)).toBe('exhausted');
-    expect([sent.at(-1)!.time, end.agent.round.pairs[0]!.state]).toEqual([expect.closeTo(4_780, -2), 'failed']);
+    expect([sent.at(-1)!.time, end.agent.round.checklist.pairs[0]!.state]).toEqual([expect.closeTo(4_780, -2), 'failed']);
   });
 
   test('skips and counts an unusable candidate', () => {
@@ -136,7 +108,7 @@ describe('a round', () => {
   test('sends four packets to an untrusted address, whose pairs report the limit', () => {
     const end = begun([candidate(ELSEWHERE, 1), candidate(ELSEWHERE, 2), candidate(ELSEWHERE, 3)], { trusted: [], limits: deviceLimits });
     expect(end.run(0, 30_000).length).toBe(4);
-    expect(end.agent.round.pairs.every(({ limited, state }) => limited && state === 'failed')).toBe(true);
+    expect(end.agent.round.checklist.pairs.every(({ limited, state }) => limited && state === 'failed')).toBe(true);
   });
 
   test('sends nothing after its end, not even an answer', () => {
@@ -148,7 +120,7 @@ describe('a round', () => {
 
   test('wipes the keys of both ends at its end', () => {
     const end = begun([candidate(PEER, 5_000)]);
-    const keys = [end.keys.key, end.agent.round.remote!.key];
+    const keys = [end.keys.key, end.agent.round.lists.remote!.key];
     expect(keys.some((key) => key.every((byte) => byte === 0))).toBe(false);
     end.agent.end();
     expect(keys.every((key) => key.every((byte) => byte === 0))).toBe(true);
@@ -160,22 +132,22 @@ describe('lists', () => {
     const end = begun([candidate(PEER, 5_000)]);
     end.agent.setRemote(peerList([candidate(PEER, 6_000)], { number: 1, opened: 0 }), 0);
     end.agent.setRemote(peerList([candidate(PEER, 7_000)], { number: 0, opened: 9 }), 0);
-    expect(end.agent.round.pairs.map(({ remote }) => remote.port)).toEqual([5_000]);
-    expect(end.agent.round.remote).toMatchObject({ number: 1, opened: 1 });
+    expect(end.agent.round.checklist.pairs.map(({ remote }) => remote.port)).toEqual([5_000]);
+    expect(end.agent.round.lists.remote).toMatchObject({ number: 1, opened: 1 });
   });
 
   test('of a greater number add pairs, which are opened before `opened` says so', () => {
     const end = begun([candidate(PEER, 5_000)]);
     end.run(0, 50);
     end.agent.setRemote(peerList([candidate(PEER, 5_000), candidate(PEER, 6_000)], { number: 5 }), 50);
-    expect(end.agent.round.opened).toBe(1);
+    expect(end.agent.round.lists.opened).toBe(1);
     const sent = end.run(50, 100);
     expect(sent.filter(({ hopLimit }) => hopLimit !== undefined).map(({ to, hopLimit }) => [to.port, hopLimit])).toEqual([
       [6_000, 2],
       [6_000, 4],
       [6_000, 7],
     ]);
-    expect(end.agent.round.opened).toBe(5);
+    expect(end.agent.round.lists.opened).toBe(5);
   });
 
   test('make 64 pairs at most, even hundreds with eight candidates each', () => {
@@ -184,7 +156,7 @@ describe('lists', () => {
       const list = Array.from({ length: 8 }, (_, i) => candidate(PEER, 1 + number * 8 + i));
       end.agent.setRemote(peerList(list, { number }), number);
     }
-    expect(end.agent.round.pairs.length).toBe(64);
+    expect(end.agent.round.checklist.pairs.length).toBe(64);
     expect(end.run(200, 31_000).length).toBeLessThanOrEqual(64 * 13);
   });
 });
@@ -195,7 +167,7 @@ describe('a received check', () => {
     end.run(0, 50);
     expect(end.check(at(PEER, 5_555), 50)).not.toBeNull();
     expect(end.run(50, 55).map(({ to, hopLimit }) => [to.port, hopLimit])).toEqual([[5_555, undefined]]);
-    const [, found] = end.agent.round.pairs;
+    const [, found] = end.agent.round.checklist.pairs;
     expect([found!.kind, found!.heard]).toEqual(['peer-reflexive', true]);
   });
 
@@ -212,13 +184,13 @@ describe('a received check', () => {
   test('under another key gets no answer, makes no pair, and is counted', () => {
     const end = begun([]);
     expect(end.check(at(PEER, 5_555), 0, { key: peerKeys.key })).toBeNull();
-    expect([end.agent.round.pairs.length, end.agent.round.stats.invalid]).toEqual([0, 1]);
+    expect([end.agent.round.checklist.pairs.length, end.agent.round.stats.invalid]).toEqual([0, 1]);
   });
 
   test('from a thousand other ports makes 16 pairs, and each is answered', () => {
     const end = begun([candidate(PEER, 5_000)]);
     for (let port = 10_000; port < 11_000; port++) expect(end.check(at(PEER, port), 0)).not.toBeNull();
-    expect(end.agent.round.pairs.length).toBe(17);
+    expect(end.agent.round.checklist.pairs.length).toBe(17);
     expect(end.run(0, 30_000).length).toBeLessThanOrEqual(3 + 17 * 10);
   });
 
@@ -241,7 +213,7 @@ describe('a received check', () => {
   test('from an unusable address makes no pair', () => {
     const end = begun([], { isUsable: ({ address }) => address !== '127.0.0.1' });
     end.check(at('127.0.0.1', 5_000), 0);
-    expect(end.agent.round.pairs).toEqual([]);
+    expect(end.agent.round.checklist.pairs).toEqual([]);
   });
 });
 
@@ -278,7 +250,7 @@ describe('an answer', () => {
   ])('%s makes no pair, is counted, and does not prevent the valid one', (_, wrong) => {
     const { end, check } = opened();
     expect(end.answer(check, 50, wrong)).toBe(false);
-    expect([end.agent.round.hasAnswer, end.agent.round.stats.invalid]).toEqual([false, 1]);
+    expect([end.agent.round.checklist.hasAnswer, end.agent.round.stats.invalid]).toEqual([false, 1]);
     expect(end.answer(check, 60)).toBe(true);
   });
 
@@ -286,7 +258,7 @@ describe('an answer', () => {
     const { end, check } = opened();
     const stranger = begun([candidate(PEER, 5_000)], { seed: 9 });
     expect(stranger.answer(check, 50)).toBe(false);
-    expect([stranger.agent.round.stats.invalid, end.agent.round.hasAnswer]).toEqual([0, false]);
+    expect([stranger.agent.round.stats.invalid, end.agent.round.checklist.hasAnswer]).toEqual([0, false]);
   });
 
   test('of an untrusted address ends its limit', () => {

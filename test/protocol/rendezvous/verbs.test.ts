@@ -68,7 +68,7 @@ describe('the rendezvous', () => {
           const from = name === 'client' ? at(address, 1_000) : at(address, 16);
           const atSocket = name === 'client' ? HIDDEN : MAIN_SOCKET;
           driver.at(now + LATENCY, () => {
-            const answer = tagOfCheck(datagram) === null ? null : other.agent.receiveCheck(datagram, from, atSocket, driver.now);
+            const answer = tagOfCheck(datagram) === null ? null : other.agent.round.receiveCheck(datagram, from, atSocket, driver.now);
             if (answer !== null) driver.at(driver.now + LATENCY, () => void end.agent.receiveAnswer(answer, to, socket, driver.now));
           });
         },

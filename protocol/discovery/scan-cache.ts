@@ -9,6 +9,7 @@
  */
 import { hostOf } from './names.ts';
 import { RecordSet } from './record-set.ts';
+import type { DnsRecord } from './records.ts';
 
 /** Most instances of one link, besides those asked for by name. */
 export const MAX_INSTANCES = 1024;
@@ -102,6 +103,11 @@ export class ScanCache {
 
   get(name: string): Instance | undefined {
     return this.#instances.get(name.toLowerCase());
+  }
+
+  /** Returns the known answers to a question for the PTR records of a browsed name. */
+  knownAnswers(key: string, now: number): DnsRecord[] {
+    return [...this.#instances.values()].flatMap(({ listed }) => listed.get(key)?.knownAnswers(now) ?? []);
   }
 
   /** Returns the instance of that name, which was heard now. */

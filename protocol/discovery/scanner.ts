@@ -1,9 +1,7 @@
 /**
  * The scanner of one link, sans-IO (RFC 6762, RFC 6763): queries for devices, keeps their answers, reports changes.
  *
- * - Browsing (RFC 6762 §5.2): the first question for PTR records after 20 to 120 ms, then after 1 s, then after twice
- *   the last pause, up to an hour, with the known answers (§7.1). A neighbour's question counts as our own when ours is
- *   due within a second (§7.3), but not twice in a row: a neighbour that asks only us could silence us.
+ * - Browsing: browses.ts.
  * - Resolving (RFC 6763 §12): SRV, TXT and addresses that an answer does not include are asked for, at most 4 times.
  * - One instance asked for by name: its SRV and TXT records and the addresses of its host, immediately, since no other
  *   host waits for the same moment and responders answer for unique names without delay (§6); repeated as in browsing.
@@ -15,10 +13,11 @@
  * immediate. After `handleTimeout`: `transmit` and `nextEvent` until null, then `nextTimeout`.
  */
 import { parseAddress } from '../address.ts';
+import { Browses } from './browses.ts';
 import { isHostName, isInstanceName } from './names.ts';
-import { QuestionPacker, questionWithKnown } from './questions.ts';
+import { QuestionPacker } from './questions.ts';
 import { RecordSet } from './record-set.ts';
-import { type DnsMessage, type DnsRecord, recordKey } from './records.ts';
+import type { DnsMessage, DnsRecord } from './records.ts';
 import { MDNS_PORT, type MdnsSource, type OutgoingDnsMessage } from './responder.ts';
 import { type Host, type Instance, ScanCache, Schedule } from './scan-cache.ts';
 import { type ScannedService, serviceOf, signatureOf } from './scanned-service.ts';
@@ -40,21 +39,11 @@ export interface ServiceEvent {
   readonly service: ScannedService | null;
 }
 
-interface Browse {
-  readonly name: string;
-  readonly schedule: Schedule;
-  askedAt: number;
-  /** A neighbour's question counted as the last one. */
-  suppressed: boolean;
-  /** The refresh of a record needs it. */
-  refresh: boolean;
-}
-
 /** The scanner of one link. */
 export class Scanner {
   readonly #random: () => number;
-  readonly #browses = new Map<string, Browse>();
   readonly #cache: ScanCache;
+  readonly #browses: Browses;
   /** Instances that may have changed. */
   readonly #touched = new Set<Instance>();
   /** Instances that no caller seeks any longer. Each is freed a second after its last question. */
@@ -80,12 +69,13 @@ export class Scanner {
       (instance) => this.#forgotten(instance),
       (now) => new Schedule(this.#soon(now), TRIES),
     );
+    this.#browses = new Browses(this.#cache);
   }
 
   /** Starts asking for the instances that a name, of the service type or a subtype, lists. Browse a name once. */
   browse(name: string, now: number): void {
     const schedule = new Schedule(this.#soon(now));
-    this.#browses.set(name.toLowerCase(), { name, schedule, askedAt: Number.NEGATIVE_INFINITY, suppressed: false, refresh: false });
+    this.#browses.add(name, schedule);
     this.#wake = Math.min(this.#wake, schedule.next);
   }
 
@@ -125,7 +115,7 @@ export class Scanner {
   receive(message: DnsMessage, from: MdnsSource, now: number, own = false): void {
     if (from.port !== MDNS_PORT) return;
     if (message.response) this.#heard([...message.answers, ...message.additionals], own, now);
-    else if (!own && !message.truncated) this.#overheard(message, now);
+    else if (!own && !message.truncated) this.#browses.overheard(message, now);
   }
 
   /** Returns the next message to send, null when none waits. */
@@ -153,7 +143,7 @@ export class Scanner {
     // Instances asked for by name come first: an application waits for them.
     this.#askForWanted(now);
     if (now >= this.#nextStep) this.#step(now);
-    for (const browse of this.#browses.values()) this.#askForShared(browse, now);
+    this.#outgoing.push(...this.#browses.messages(now));
     this.#wake = this.#nextDue();
   }
 
@@ -198,37 +188,7 @@ export class Scanner {
     this.#wakeAt(set.nextTimeout());
   }
 
-  /** Handles a neighbour's query (§7.3). Its known answers show that it does not ask for answers that we lack. */
-  #overheard({ questions, answers }: DnsMessage, now: number): void {
-    const asked = new Set(questions.flatMap(({ name, type, unicast }) => (type === 'PTR' && !unicast ? [name.toLowerCase()] : [])));
-    for (const key of asked) {
-      const browse = this.#browses.get(key);
-      if (browse === undefined || browse.suppressed || browse.schedule.next > now + SECOND) continue;
-      const known = new Set(this.#knownAnswers(browse, now).map(recordKey));
-      if (!answers.every((record) => record.name.toLowerCase() !== key || known.has(recordKey(record)))) continue;
-      browse.suppressed = true;
-      browse.schedule.asked(now);
-    }
-  }
-
   // --- asking
-
-  #askForShared(browse: Browse, now: number): void {
-    const due = browse.schedule.next <= now;
-    // Answers to a question of the last second are still on their way.
-    const again = browse.refresh && browse.askedAt + SECOND <= now;
-    browse.refresh = false;
-    if (!due && !again) return;
-    if (due) browse.schedule.asked(now);
-    browse.askedAt = now;
-    browse.suppressed = false;
-    this.#outgoing.push(...questionWithKnown({ name: browse.name, type: 'PTR', unicast: false }, this.#knownAnswers(browse, now)));
-  }
-
-  #knownAnswers({ name }: Browse, now: number): DnsRecord[] {
-    const key = name.toLowerCase();
-    return [...this.#cache.instances].flatMap((instance) => instance.listed.get(key)?.knownAnswers(now) ?? []);
-  }
 
   #askForWanted(now: number): void {
     const packer = new QuestionPacker(Number.POSITIVE_INFINITY);
@@ -307,8 +267,7 @@ export class Scanner {
 
   #expireListed(instance: Instance, now: number): void {
     for (const [key, set] of [...instance.listed]) {
-      const browse = this.#browses.get(key);
-      if (browse !== undefined && set.takeRefresh(now, this.#random)) browse.refresh = true;
+      if (this.#browses.has(key) && set.takeRefresh(now, this.#random)) this.#browses.refresh(key);
       if (!set.expire(now)) continue;
       instance.listed.delete(key);
       this.#touched.add(instance);
@@ -317,8 +276,7 @@ export class Scanner {
   }
 
   #nextDue(): number {
-    let [question, cached] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (const { schedule } of this.#browses.values()) question = Math.min(question, schedule.next);
+    let [question, cached] = [this.#browses.nextTimeout(), Number.POSITIVE_INFINITY];
     for (const { askedAt } of this.#leaving) question = Math.min(question, askedAt + SECOND);
     for (const { wanted } of this.#cache.wanted) question = Math.min(question, wanted?.next ?? Number.POSITIVE_INFINITY);
     for (const instance of this.#cache.instances) {

@@ -153,7 +153,7 @@ export class Agent {
     const target = this.#target();
     if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
       this.#options.budget.answered(from.address);
-      // Checked immediately, as its socket and port were found by chance.
+      // It has answered one of many packets, and is checked immediately.
       this.round.checklist.add('peer-reflexive', from, socket, 0)?.hear(now);
       return true;
     }

@@ -101,8 +101,8 @@ function exchange(near: Core, far: Core, index: number): void {
     ...{ initiator: false, sendKey: keys.b, receiveKey: keys.a, sendMaskKey: keys.d, receiveMaskKey: keys.c },
     ...{ localId: right, remoteId: left, ...common },
   });
-  initiator.sendMessage(new Uint8Array(64).fill(1));
-  responder.sendMessage(new Uint8Array(64).fill(2));
+  initiator.messages.send(new Uint8Array(64).fill(1));
+  responder.messages.send(new Uint8Array(64).fill(2));
   for (let now = 0; now < 200; now += 10) {
     carry(near, initiator, responder, now);
     carry(far, responder, initiator, now);
@@ -124,7 +124,7 @@ function carry(core: Core, from: CoreConnection, to: CoreConnection, now: number
 
 function take(connection: CoreConnection): void {
   for (let kind = connection.nextEvent(); kind !== 0; kind = connection.nextEvent()) {
-    if (kind === EventKind.MESSAGE) connection.readMessage(connection.eventStream);
+    if (kind === EventKind.MESSAGE) connection.messages.read(connection.eventStream);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Shared by `Core` and its connections; for `bindings/` only. */
+/** Shared by `Core`, its connections and their parts; for `bindings/` only. */
 import type { CoreExports } from './core-exports.ts';
 import type { Trap } from './trap.ts';
 
@@ -21,4 +21,38 @@ export interface CoreInternals {
    * Keys of the packet-number masks by handle, MASK_KEYS_LENGTH each: the core needs them when further ids are enabled.
    */
   readonly maskKeys: Uint8Array;
+  /** Index of the path of the last received packet, or of the last transmitted ones. */
+  lastPath: number;
+}
+
+/** A connection, as its parts see it. */
+export interface CoreHandle {
+  readonly core: CoreInternals;
+  readonly handle: number;
+  /** The peer's MaxUdpPayload. */
+  readonly maxUdpPayload: number;
+  /** @throws LocalError CORE_FAILED once the core has trapped, INVALID_STATE after `free` */
+  check(): CoreInternals;
+}
+
+/** Calls the core; not for the hot path, as each call makes a closure. */
+export function call<T>(of: CoreHandle, action: (exports: CoreExports, handle: number) => T): T {
+  const { exports, trap } = of.check();
+  try {
+    return action(exports, of.handle);
+  } catch (error) {
+    throw trap.caught(error);
+  }
+}
+
+/** Returns a copy of the first bytes of the transfer area. */
+export function copyOut({ transfer }: CoreInternals, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  bytes.set(transfer.subarray(0, length));
+  return bytes;
+}
+
+/** The keys of the connection's packet-number masks. */
+export function keysOfMasks({ core, handle }: CoreHandle): Uint8Array {
+  return core.maskKeys.subarray(handle * MASK_KEYS_LENGTH, (handle + 1) * MASK_KEYS_LENGTH);
 }

@@ -90,6 +90,7 @@ export class Core {
       receiveSize: exports.receiveSize(),
       results: new Float64Array(memory, exports.resultsAt(), RESULTS),
       maskKeys: new Uint8Array(MASK_KEYS_LENGTH * connections),
+      lastPath: 0,
     };
     this.packetSlots = this.stats().freeSlots;
   }

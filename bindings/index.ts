@@ -1,7 +1,10 @@
 /** Public surface of the bindings: the only code that touches the linear memory of the core. */
 export type { Aead } from './aead.ts';
 export { CongestionState, EventKind, PathReason, Status, TransportError } from './codes.generated.ts';
-export { CoreConnection, UNKNOWN_PATH, UNKNOWN_PORT } from './connection.ts';
+export { CoreConnection } from './connection.ts';
+export type { CoreMessages } from './connection-messages.ts';
+export { type CorePaths, UNKNOWN_PATH, UNKNOWN_PORT } from './connection-paths.ts';
+export type { CoreStreams } from './connection-streams.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
 export type { Hash } from './hash.ts';

@@ -9,7 +9,7 @@
  * direction too. A stream that is not accepted within 30 s is reset, one over the limit immediately. Once accepted, a
  * stream costs at most one map look-up here. Messages are not here.
  */
-import { type CoreConnection, EventKind } from '../../bindings/index.ts';
+import { type CoreStreams, EventKind } from '../../bindings/index.ts';
 import { StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
@@ -50,7 +50,7 @@ interface Incoming {
 
 /** The byte streams of one connection, with the preface on top of the core's streams. */
 export class ByteStreams {
-  readonly #core: CoreConnection;
+  readonly #core: CoreStreams;
   readonly #limits: StreamLimits;
   readonly #accepts: boolean;
   readonly #emit: (event: ConnectionEvent) => void;
@@ -60,7 +60,7 @@ export class ByteStreams {
   /** Deadline of the oldest unaccepted stream, or earlier; recomputed when it passes. */
   #deadline = Number.POSITIVE_INFINITY;
 
-  constructor(core: CoreConnection, limits: StreamLimits, accepts: boolean, emit: (event: ConnectionEvent) => void) {
+  constructor(core: CoreStreams, limits: StreamLimits, accepts: boolean, emit: (event: ConnectionEvent) => void) {
     this.#core = core;
     this.#limits = limits;
     this.#accepts = accepts;
@@ -74,14 +74,14 @@ export class ByteStreams {
 
   /** Returns the id of a new stream to `port`, or -1 at the peer's limit. */
   open(port: number): number {
-    const id = this.#core.openStream();
+    const id = this.#core.open();
     if (id < 0) return -1;
     const preface = new Uint8Array(PORT_LENGTH);
     writeU32(preface, 0, port);
     const opening = { preface, finish: false };
     this.#opening.set(id, opening);
     // The peer sends nothing before it accepts, so the credit for that can go with the opening.
-    this.#core.raiseStreamWindow(id, this.#limits.window);
+    this.#core.raiseWindow(id, this.#limits.window);
     this.#writePreface(id, opening);
     return id;
   }
@@ -102,21 +102,21 @@ export class ByteStreams {
     if (this.#opening.size > 0 && (this.#opening.get(id)?.preface.length ?? 0) > 0) return 0;
     const stream = this.#incoming.get(id);
     if (stream !== undefined && stream.state !== 'open') return 0;
-    return this.#core.writeStream(id, data, start, end);
+    return this.#core.write(id, data, start, end);
   }
 
   finish(id: number): void {
     const opening = this.#opening.get(id);
     if (opening !== undefined && opening.preface.length > 0) opening.finish = true;
-    else this.#core.finishStream(id);
+    else this.#core.finish(id);
   }
 
   read(id: number, target: Uint8Array): number {
     if (this.#opening.has(id)) return 0;
     const stream = this.#incoming.get(id);
-    if (stream === undefined) return this.#core.readStream(id, target);
+    if (stream === undefined) return this.#core.read(id, target);
     if (stream.state !== 'open') return 0;
-    const count = this.#core.readStream(id, target);
+    const count = this.#core.read(id, target);
     if (count < 0) this.#receiveEnded(id);
     return count;
   }
@@ -124,21 +124,21 @@ export class ByteStreams {
   take(id: number, max: number): Uint8Array | null {
     if (this.#opening.has(id)) return NOTHING;
     const stream = this.#incoming.get(id);
-    if (stream === undefined) return this.#core.takeStream(id, max);
+    if (stream === undefined) return this.#core.take(id, max);
     if (stream.state !== 'open') return NOTHING;
-    const bytes = this.#core.takeStream(id, max);
+    const bytes = this.#core.take(id, max);
     if (bytes === null) this.#receiveEnded(id);
     return bytes;
   }
 
   reset(id: number, code: number): void {
-    this.#core.resetStream(id, code);
+    this.#core.reset(id, code);
     this.#sendEnded(id);
   }
 
   stop(id: number, code: number): void {
     this.#opening.delete(id);
-    this.#core.stopSending(id, code);
+    this.#core.stop(id, code);
     this.#receiveEnded(id);
   }
 
@@ -241,22 +241,22 @@ export class ByteStreams {
 
   /** Returns true once the core has accepted all of it. */
   #writePreface(id: number, opening: Opening): boolean {
-    opening.preface = opening.preface.subarray(this.#core.writeStream(id, opening.preface));
+    opening.preface = opening.preface.subarray(this.#core.write(id, opening.preface));
     const written = opening.preface.length === 0;
-    if (written && opening.finish) this.#core.finishStream(id);
+    if (written && opening.finish) this.#core.finish(id);
     return written;
   }
 
   #writeAcceptance(id: number, stream: Incoming): void {
-    if (this.#core.writeStream(id, ACCEPTANCE) === 0) return;
+    if (this.#core.write(id, ACCEPTANCE) === 0) return;
     stream.state = 'open';
-    this.#core.raiseStreamWindow(id, this.#limits.window);
+    this.#core.raiseWindow(id, this.#limits.window);
     this.#emit({ kind: 'writable', id });
     this.#emit({ kind: 'readable', id });
   }
 
   #readAcceptance(id: number): void {
-    const count = this.#core.readStream(id, this.#byte);
+    const count = this.#core.read(id, this.#byte);
     if (count === 0) return;
     if (count > 0 && this.#byte[0] === 0) {
       this.#opening.delete(id);
@@ -270,7 +270,7 @@ export class ByteStreams {
 
   #readPreface(id: number, stream: Incoming): void {
     while (stream.received < PORT_LENGTH) {
-      const count = this.#core.readStream(id, stream.port.subarray(stream.received));
+      const count = this.#core.read(id, stream.port.subarray(stream.received));
       if (count === 0) return;
       if (count < 0) {
         this.refuse(id, StreamCode.BAD_PREFACE);

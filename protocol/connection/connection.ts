@@ -208,12 +208,12 @@ export class Connection extends Traffic {
 
   /** Returns the peer's id for our packets on the active path, 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
   remoteId(): Uint8Array {
-    return this.data().remoteId();
+    return this.data().paths.remoteId();
   }
 
   /** Returns the figures of a path, null for one it does not have. Without a path table the only path is the first. */
   pathStats(path: Path): CorePathStats | null {
-    if (this.#paths === null) return path === this.#path ? (this.#core?.pathStats(0) ?? null) : null;
+    if (this.#paths === null) return path === this.#path ? (this.#core?.paths.stats(0) ?? null) : null;
     return this.#paths.stats(path);
   }
 
@@ -233,11 +233,12 @@ export class Connection extends Traffic {
   sweep(): void {
     if (this.#streams?.isIdle === true) this.#streams = null;
     if (this.#events?.length === 0) this.#events = null;
+    this.#core?.sweep();
   }
 
   /** Returns the figures of a byte stream; null once both its directions or the connection have ended. */
   streamStats(id: number): CoreStreamStats | null {
-    return this.#core?.streamStats(id) ?? null;
+    return this.#core?.streams.stats(id) ?? null;
   }
 
   // Methods for the endpoint. After receive, handleTimeout and application calls: transmit until 0,
@@ -363,8 +364,8 @@ export class Connection extends Traffic {
     else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
     else if (kind === EventKind.COMPLETED && this.#confirmBy !== Number.POSITIVE_INFINITY) this.#opened();
-    else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
-    else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
+    else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.messages.read(id) });
+    else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.messages.readDatagram() });
     else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
     else if (kind === EventKind.PATH_CHALLENGED) this.#emit({ kind: 'challenged' });
     else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
@@ -483,7 +484,7 @@ export class Connection extends Traffic {
   }
 
   #makeStreams(core: CoreConnection): ByteStreams {
-    this.#streams ??= new ByteStreams(core, this.#limits!, this.#acceptStreams, (event) => this.#emit(event));
+    this.#streams ??= new ByteStreams(core.streams, this.#limits!, this.#acceptStreams, (event) => this.#emit(event));
     return this.#streams;
   }
 

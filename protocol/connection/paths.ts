@@ -64,7 +64,7 @@ export class ConnectionPaths {
 
   /** True when the peer has proved to receive on the active path and its packets come from there. */
   get isPeerThere(): boolean {
-    return this.#core.isThere(this.#activeIndex);
+    return this.#core.paths.isThere(this.#activeIndex);
   }
 
   /** The path of the packets that the core wrote last. */
@@ -80,7 +80,7 @@ export class ConnectionPaths {
     if (path !== this.active && received !== UNKNOWN_PATH) {
       this.#set(received, path);
       // Also for an index that it had: the core may have forgotten the path meanwhile.
-      if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
+      if (path.route !== undefined) this.#core.paths.setRouteOf(received, path.route);
     }
     // Checked with each packet until it is validated, since no event reports the answer that validates the address
     // (paths/validation.ts in the core).
@@ -90,14 +90,14 @@ export class ConnectionPaths {
 
   /** Exchanges ids with the peer from now on, so that the path can change without being recognized. */
   supplyIds(): void {
-    if (!this.#hasIds) this.#hasIds = this.#core.enableIds();
+    if (!this.#hasIds) this.#hasIds = this.#core.paths.enableIds();
   }
 
   /** @returns false when there is no room for another path. @throws LocalError INVALID_ARGUMENT for one it has */
   add(path: Path, options: AddPathOptions, now: number): boolean {
     if (this.#paths.includes(path)) throw new LocalError('INVALID_ARGUMENT', `the connection has the path to ${placeOfPeer(path)} already`);
     this.supplyIds();
-    const index = this.#core.addPath(
+    const index = this.#core.paths.add(
       { route: path.route, portOnly: differsByPort(path, this.active), keepInterval: options.keepInterval ?? 0 },
       now,
     );
@@ -107,18 +107,18 @@ export class ConnectionPaths {
   }
 
   keep(path: Path, interval: number, now: number): void {
-    this.#core.keepPath(this.#known(path), interval, now);
+    this.#core.paths.keep(this.#known(path), interval, now);
   }
 
   probe(path: Path, now: number): void {
-    this.#core.probePath(this.#known(path), now);
+    this.#core.paths.probe(this.#known(path), now);
   }
 
   /** @returns false when there is no room for the path. @throws LocalError INVALID_STATE at the responder */
   migrate(path: Path, now: number): boolean {
     if (path === this.active) return true;
     if (!this.#paths.includes(path) && !this.add(path, {}, now)) return false;
-    if (!this.#core.migrate(this.#known(path), now))
+    if (!this.#core.paths.migrate(this.#known(path), now))
       throw new LocalError('INVALID_STATE', 'only the end that opened the connection chooses its path');
     return true;
   }
@@ -127,7 +127,7 @@ export class ConnectionPaths {
   remove(path: Path): void {
     if (path === this.active) throw new LocalError('INVALID_STATE', 'the active path cannot be removed');
     const index = this.#known(path);
-    this.#core.removePath(index);
+    this.#core.paths.remove(index);
     this.#forget(index);
   }
 
@@ -145,7 +145,7 @@ export class ConnectionPaths {
     this.#isActiveLost = true;
     if (this.isWithoutPath) return false;
     const best = this.#bestOther();
-    if (best < 0 || !this.#core.migrate(best, now)) this.#core.probePath(this.#activeIndex, now);
+    if (best < 0 || !this.#core.paths.migrate(best, now)) this.#core.paths.probe(this.#activeIndex, now);
     return true;
   }
 
@@ -156,7 +156,7 @@ export class ConnectionPaths {
 
   /** At rest: `path` replaces the lost one. @returns false when the connection does not rest */
   replaceActive(path: Path, now: number): boolean {
-    if (!this.#core.replacePath(path.route, packetCeiling(path), now)) return false;
+    if (!this.#core.paths.replace(path.route, packetCeiling(path), now)) return false;
     this.#set(this.#activeIndex, path);
     this.active = path;
     this.#isReplaced = true;
@@ -174,14 +174,14 @@ export class ConnectionPaths {
   /** Returns the figures of one path, null for a path it does not have. */
   stats(path: Path): CorePathStats | null {
     const index = this.#paths.indexOf(path);
-    return index < 0 ? null : this.#core.pathStats(index);
+    return index < 0 ? null : this.#core.paths.stats(index);
   }
 
   /** Handles an event of the core about paths and ids; returns the event for the connection's owner, or null. */
   translate(kind: number, index: number, value: number): ConnectionEvent | null {
     if (kind === EventKind.IDS) {
       this.supplyIds();
-      const ids = this.#core.ids();
+      const ids = this.#core.paths.ids();
       if (ids !== null) this.#owner.idsChanged(ids, this.#core);
       return null;
     }
@@ -194,7 +194,7 @@ export class ConnectionPaths {
       this.#activeIndex = index;
       this.#isActiveLost = false;
       this.#isReplaced = false;
-      this.#core.allowPacketSize(packetCeiling(path));
+      this.#core.paths.allowPacketSize(packetCeiling(path));
       this.#noteValidated();
       return { kind: 'path', path, reason: isLeftLost ? 'failed-over' : (REASONS[value] ?? 'rebound') };
     }
@@ -210,7 +210,7 @@ export class ConnectionPaths {
 
   /** Removes a lost path that packets no longer use. */
   #dropLost(index: number): void {
-    this.#core.removePath(index);
+    this.#core.paths.remove(index);
     this.#forget(index);
   }
 
@@ -220,7 +220,7 @@ export class ConnectionPaths {
     let least = Number.POSITIVE_INFINITY;
     for (const [index, path] of this.#paths.entries()) {
       if (path === null || index === this.#activeIndex) continue;
-      const stats = this.#core.pathStats(index);
+      const stats = this.#core.paths.stats(index);
       if (stats?.validated !== true || stats.rtt >= least) continue;
       best = index;
       least = stats.rtt;
@@ -229,7 +229,7 @@ export class ConnectionPaths {
   }
 
   #noteValidated(): void {
-    if (this.#core.pathStats(this.#activeIndex)?.validated === true) this.validated = this.active;
+    if (this.#core.paths.stats(this.#activeIndex)?.validated === true) this.validated = this.active;
   }
 
   /** Returns the index of a path, or the core's marker for one that has none. */

@@ -74,7 +74,7 @@ export abstract class Traffic extends Peer {
    * @throws LocalError INVALID_ARGUMENT
    */
   setStreamWeight(id: number, weight: number): void {
-    this.data().setStreamWeight(id, weight);
+    this.data().streams.setWeight(id, weight);
   }
 
   /**
@@ -82,22 +82,22 @@ export abstract class Traffic extends Peer {
    * @throws LocalError INVALID_ARGUMENT above 66,560 bytes
    */
   sendMessage(data: Uint8Array): number {
-    return this.touch(this.data().sendMessage(data));
+    return this.touch(this.data().messages.send(data));
   }
 
   /** Bytes of the largest datagram that a packet carries now and the peer takes; -1: none. */
   get datagramSize(): number {
-    return this.data().datagramSize;
+    return this.data().messages.datagramSize;
   }
 
   /** Number of datagrams that the queue takes now. */
   get datagramRoom(): number {
-    return this.data().datagramRoom;
+    return this.data().messages.datagramRoom;
   }
 
   /** Returns false when it is longer than `datagramSize`, or has no room: the datagram is dropped. */
   sendDatagram(data: Uint8Array): boolean {
-    return this.touch(this.data().sendDatagram(data));
+    return this.touch(this.data().messages.sendDatagram(data));
   }
 
   /**

@@ -113,7 +113,7 @@ function tryOpen({ config }: Context, request: CoreRequest, now: number): CoreCo
       challengeSeed: config.crypto.randomBytes(32),
       now,
     });
-    if (request.path.route !== undefined) core.setRoute(request.path.route);
+    if (request.path.route !== undefined) core.paths.setRoute(request.path.route);
     return core;
   } finally {
     for (const key of [keys.send, keys.receive, keys.sendMask, keys.receiveMask]) key.fill(0);

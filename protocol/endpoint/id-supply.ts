@@ -24,7 +24,7 @@ export function updateIds(context: Context, slot: Slot, inForce: ConnectionIds, 
 function supply({ ids, resets }: Context, slot: Slot, core: CoreConnection): boolean {
   const id = ids.allocateFurther(slot);
   if (id === null) return false;
-  if (!core.issueId(id, resets.token(id))) {
+  if (!core.paths.issueId(id, resets.token(id))) {
     ids.release(id);
     return false;
   }

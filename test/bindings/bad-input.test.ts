@@ -130,7 +130,7 @@ describe('these close the connection, too:', () => {
     const pair = new Pair();
     pair.intercept = () => null;
     pair.inject(forge({ number: 1, frames: data(0, 0, 5) }), pair.responder);
-    pair.responder.connection.stopSending(0, 1);
+    pair.responder.connection.streams.stop(0, 1);
     pair.inject(forge({ number: 2, frames: [...data(0, 0, 9, true), ...data(0, 0, 10)] }), pair.responder);
     pair.run(3_000);
     expect(pair.responder.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: FINAL_SIZE_ERROR });
@@ -151,7 +151,7 @@ describe('these close the connection, too:', () => {
     const pair = new Pair({ seed: 2, parameters: { initialMaxData: 8_000_000, initialMaxStreamData: 3_500_000 } });
     const { initiator } = pair;
     initiator.record = true;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     const writer = new Writer(initiator, id, 3_000_000);
     initiator.onEvent = (event) => writer.on(event);
     pair.responder.onEvent = () => {};
@@ -177,7 +177,7 @@ describe('these have no effect:', () => {
     for (const [index, frames] of packets.entries()) pair.inject(forge({ number: index + 1, frames }), pair.responder);
     pair.run(100);
     const target = new Uint8Array(100);
-    const count = pair.responder.connection.readStream(0, target);
+    const count = pair.responder.connection.streams.read(0, target);
     expect(pair.responder.kinds()).not.toContain(EventKind.CLOSED);
     pair.free();
     return new TextDecoder().decode(target.subarray(0, count));
@@ -198,7 +198,7 @@ describe('these have no effect:', () => {
     const { responder } = pair;
     pair.intercept = () => null;
     pair.inject(forge({ number: 1, frames: data(2, 0, 1, true) }), responder);
-    expect(responder.connection.readMessage(2)).toHaveLength(1);
+    expect(responder.connection.messages.read(2)).toHaveLength(1);
     pair.run(100);
     expect(pair.core.stats().messagesIn).toBe(0);
     pair.inject(forge({ number: 2, frames: [...data(2, 0, 9, true), ...reset(2, 99), ...streamBlocked(2)] }), responder);
@@ -212,7 +212,7 @@ describe('these have no effect:', () => {
     pair.intercept = () => null;
     pair.inject(forge({ number: 1, frames: [...data(0, 0, 1), ...maxStreamData(0, 300_000), 0x10, ...varint(2_000_000)] }), responder);
     pair.inject(forge({ number: 2, frames: [...maxStreamData(0, 5), 0x10, 5, 0x12, 5, 0x13, 5] }), responder);
-    expect(responder.connection.streamStats(0)).toMatchObject({ sendCredit: 300_000 });
+    expect(responder.connection.streams.stats(0)).toMatchObject({ sendCredit: 300_000 });
     expect(responder.connection.stats()).toMatchObject({ sendCredit: 2_000_000 });
   });
 });

@@ -44,31 +44,31 @@ function watched() {
     reported.push(...frames);
     return frames.length > 0 && state.drop-- > 0 ? null : datagram;
   };
-  return { pair, reported, state, stream: pair.initiator.connection.openStream() };
+  return { pair, reported, state, stream: pair.initiator.connection.streams.open() };
 }
 
 it('a stream without credit sends STREAM_DATA_BLOCKED once, and once more at the next limit', () => {
   const { pair, reported, stream } = watched();
   const { connection } = pair.initiator;
-  connection.writeStream(stream, new Uint8Array(STREAM_LIMIT));
+  connection.streams.write(stream, new Uint8Array(STREAM_LIMIT));
   pair.run(1_000);
   expect(reported).toEqual([]);
-  connection.writeStream(stream, new Uint8Array(10_000));
+  connection.streams.write(stream, new Uint8Array(10_000));
   pair.run(20_000);
-  connection.writeStream(stream, new Uint8Array(10));
+  connection.streams.write(stream, new Uint8Array(10));
   pair.run(20_000);
   expect(reported).toEqual([[stream, STREAM_LIMIT]]);
-  pair.responder.connection.raiseStreamWindow(stream, 8_000);
+  pair.responder.connection.streams.raiseWindow(stream, 8_000);
   pair.run(20_000);
   expect(reported.slice(1)).toEqual([[stream, 8_000]]);
-  pair.responder.connection.raiseStreamWindow(stream, 40_000);
+  pair.responder.connection.streams.raiseWindow(stream, 40_000);
   pair.run(20_000);
   expect(reported.length).toBe(2);
 });
 
 it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () => {
   const { pair, reported, stream } = watched();
-  pair.initiator.connection.writeStream(stream, new Uint8Array(STREAM_LIMIT + 1));
+  pair.initiator.connection.streams.write(stream, new Uint8Array(STREAM_LIMIT + 1));
   pair.settle();
   expect(pair.initiator.connection.stats().packetsSent).toBe(Math.ceil(STREAM_LIMIT / 1_150));
   expect(reported).toEqual([[stream, STREAM_LIMIT]]);
@@ -77,7 +77,7 @@ it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () 
 it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
   const { pair, reported, state, stream } = watched();
   state.drop = 1;
-  pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
+  pair.initiator.connection.streams.write(stream, new Uint8Array(10_000));
   pair.run(5_000);
   const copies = reported.length;
   expect(copies).toBeGreaterThan(1);
@@ -89,10 +89,10 @@ it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
 it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after %s', (what) => {
   const { pair, reported, state, stream } = watched();
   state.drop = 1;
-  pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
+  pair.initiator.connection.streams.write(stream, new Uint8Array(10_000));
   pair.run(11);
-  if (what === 'credit') pair.responder.connection.raiseStreamWindow(stream, 40_000);
-  else pair.initiator.connection.resetStream(stream, 1);
+  if (what === 'credit') pair.responder.connection.streams.raiseWindow(stream, 40_000);
+  else pair.initiator.connection.streams.reset(stream, 1);
   pair.run(20_000);
   expect(pair.initiator.connection.stats().packetsLost).toBeGreaterThan(0);
   expect(reported).toEqual([[stream, STREAM_LIMIT]]);
@@ -106,7 +106,7 @@ it.each([
   const { pair, reported, state } = watched();
   const { connection } = pair.initiator;
   state.drop = lost;
-  const send = () => connection.sendMessage(new Uint8Array(MESSAGE_LIMIT));
+  const send = () => connection.messages.send(new Uint8Array(MESSAGE_LIMIT));
   send();
   send();
   pair.run(5_000);
@@ -117,8 +117,8 @@ it.each([
   expect(copies).toBe(sent);
   expect(new Set(reported.map(String))).toEqual(new Set([`${DATA_LIMIT}`]));
   pair.run(20_000);
-  pair.responder.connection.readMessage(2);
+  pair.responder.connection.messages.read(2);
   pair.run(20_000);
   expect(reported.length).toBe(copies);
-  expect(pair.responder.connection.readMessage(third).length).toBe(MESSAGE_LIMIT);
+  expect(pair.responder.connection.messages.read(third).length).toBe(MESSAGE_LIMIT);
 });

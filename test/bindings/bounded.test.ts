@@ -44,7 +44,7 @@ describe('a peer', () => {
     expect(closed()).toBe(false);
     // refused data arrives again: once the holes are filled, all of it is there
     for (let offset = 0; offset < window; offset += 1000) send(stream(0, offset, Math.min(1000, window - offset)));
-    expect(pair.responder.connection.readStream(0, new Uint8Array(2 * window))).toBe(window);
+    expect(pair.responder.connection.streams.read(0, new Uint8Array(2 * window))).toBe(window);
     // its new window is announced and continues from there
     pair.run(100);
     send(stream(0, window, 1));
@@ -97,10 +97,10 @@ describe('a peer', () => {
     expect(taken).toBeLessThan(0.6 * free);
     expect(taken).toBeGreaterThan(0.3 * free);
     const honest = new Pair({ core });
-    const id = honest.initiator.connection.openStream();
-    honest.initiator.connection.writeStream(id, new Uint8Array(50_000));
-    expect(honest.run(5_000, () => honest.responder.connection.streamStats(id)?.unread === 50_000)).toBe(true);
-    honest.initiator.connection.sendMessage(new Uint8Array(5_000));
+    const id = honest.initiator.connection.streams.open();
+    honest.initiator.connection.streams.write(id, new Uint8Array(50_000));
+    expect(honest.run(5_000, () => honest.responder.connection.streams.stats(id)?.unread === 50_000)).toBe(true);
+    honest.initiator.connection.messages.send(new Uint8Array(5_000));
     expect(honest.run(5_000, () => honest.responder.kinds().includes(EventKind.MESSAGE))).toBe(true);
     honest.free();
     for (const pair of peers) pair.free();
@@ -130,8 +130,8 @@ describe('a peer', () => {
       pair.responder.onEvent = ({ kind, stream: id }) => {
         // as an endpoint does with streams that it refuses
         if (kind !== EventKind.STREAM_OPENED) return;
-        connection.resetStream(id, 1);
-        connection.stopSending(id, 1);
+        connection.streams.reset(id, 1);
+        connection.streams.stop(id, 1);
       };
       for (let i = 0; i < 400; i++) send(Array.from({ length: each }, (_, j) => frame(i * each + j)).flat());
       pair.run(100);

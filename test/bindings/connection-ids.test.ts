@@ -70,7 +70,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     const { send, closed, connection } = victim();
     for (let i = 0; i < 5; i++) send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
     expect(closed()).toBeUndefined();
-    expect(connection.ids()!.theirs.length).toBe(4);
+    expect(connection.paths.ids()!.theirs.length).toBe(4);
   });
 
   test('may arrive in any order', () => {
@@ -78,7 +78,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     for (const sequence of [3, 1, 2]) send(newId({ sequence }));
     expect(closed()).toBeUndefined();
     expect(
-      connection
+      connection.paths
         .ids()!
         .theirs.map(({ id }) => id[0])
         .sort(),
@@ -87,7 +87,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
 
   test('with Retire Prior To replaces older ids, including the one in use', () => {
     const { pair, send, closed, connection } = victim();
-    connection.enableIds();
+    connection.paths.enableIds();
     send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
     const sent: Uint8Array[] = [];
     pair.intercept = (datagram, from) => {
@@ -96,7 +96,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     };
     send(newId({ sequence: 4, retire: 4 }));
     expect(closed()).toBeUndefined();
-    expect(connection.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
+    expect(connection.paths.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
     connection.ping();
     pair.settle();
     const [packet] = sent.slice(-1);
@@ -108,16 +108,16 @@ describe('a NEW_CONNECTION_ID frame', () => {
     // retired ids stay retired
     send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
     expect(closed()).toBeUndefined();
-    expect(connection.ids()!.theirs.length).toBe(1);
+    expect(connection.paths.ids()!.theirs.length).toBe(1);
   });
 
   test('below an earlier Retire Prior To is retired and not kept (RFC 9000 §19.15)', () => {
     const { send, closed, connection } = victim();
-    connection.enableIds();
+    connection.paths.enableIds();
     send(newId({ sequence: 4, retire: 4 }));
     send(newId({ sequence: 2 }));
     expect(closed()).toBeUndefined();
-    expect(connection.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
+    expect(connection.paths.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
   });
 
   test('in an endless series, each retiring the one before, closes when retirements are not acknowledged', { tags: ['slow'] }, () => {
@@ -145,22 +145,22 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
     ['for the next id', retire(4)],
   ])('%s closes while others are supplied', (_, frames) => {
     const { send, closed, connection } = victim();
-    connection.enableIds();
-    for (const value of [50, 51, 52]) connection.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
+    connection.paths.enableIds();
+    for (const value of [50, 51, 52]) connection.paths.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
     send(frames);
     expect(closed()).toBe(TransportError.PROTOCOL_VIOLATION);
   });
 
   test('for a spare id frees it, once', () => {
     const { send, closed, connection } = victim();
-    connection.enableIds();
-    const issue = (value: number) => connection.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
+    connection.paths.enableIds();
+    const issue = (value: number) => connection.paths.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
     expect([issue(50), issue(51), issue(52), issue(53)]).toEqual([true, true, true, false]);
     send([...retire(2), ...retire(2)]);
     send(retire(2));
     expect(closed()).toBeUndefined();
-    expect(connection.ids()).toMatchObject({ room: 1 });
-    expect(connection.ids()!.ours.map((id) => id[0])).toEqual([2, 50, 52]);
+    expect(connection.paths.ids()).toMatchObject({ room: 1 });
+    expect(connection.paths.ids()!.ours.map((id) => id[0])).toEqual([2, 50, 52]);
     expect(issue(54)).toBe(true);
   });
 });
@@ -207,9 +207,9 @@ describe('an idle connection', () => {
     const pair = new Pair();
     const free = pair.core.stats().freeChunks;
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
     };
-    pair.initiator.connection.sendMessage(new Uint8Array(100));
+    pair.initiator.connection.messages.send(new Uint8Array(100));
     pair.run(20_000);
     expect(pair.core.stats().freeChunks).toBe(free);
   });
@@ -218,9 +218,9 @@ describe('an idle connection', () => {
     const pair = new Pair();
     const free = pair.core.stats().freeChunks;
     for (const { connection } of pair.ends) {
-      connection.enableIds();
-      connection.addPath({}, pair.now);
-      connection.issueId(new Uint8Array(8).fill(77), new Uint8Array(16));
+      connection.paths.enableIds();
+      connection.paths.add({}, pair.now);
+      connection.paths.issueId(new Uint8Array(8).fill(77), new Uint8Array(16));
     }
     pair.run(100);
     expect(pair.core.stats().freeChunks).toBeLessThan(free);

@@ -17,16 +17,16 @@ function echoes(options: PairOptions, count: number, intercept?: Pair['intercept
   const times: number[] = [];
   let start = 0;
   pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-    if (kind === EventKind.MESSAGE) connection.sendMessage(connection.readMessage(stream));
+    if (kind === EventKind.MESSAGE) connection.messages.send(connection.messages.read(stream));
   };
   pair.initiator.onEvent = ({ kind, stream }, { connection }) => {
     if (kind !== EventKind.MESSAGE) return;
-    connection.readMessage(stream);
+    connection.messages.read(stream);
     times.push(pair.now - start);
   };
   for (let i = 1; i <= count; i++) {
     start = pair.now;
-    pair.initiator.connection.sendMessage(new Uint8Array(64));
+    pair.initiator.connection.messages.send(new Uint8Array(64));
     expect(pair.run(20_000, () => times.length === i)).toBe(true);
   }
   const sent = pair.ends.reduce((sum, { connection }) => sum + connection.stats().packetsSent, 0);
@@ -72,14 +72,14 @@ describe('an echo of 64 bytes at 50 ms', () => {
 test('after a loss, early copies end with some 150 packets that arrive', () => {
   const pair = new Pair({ link: { delay: RTT / 2 } });
   pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-    if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+    if (kind === EventKind.MESSAGE) connection.messages.read(stream);
   };
   let dropped = 0;
   pair.intercept = (datagram, from) => (from === pair.initiator && ++dropped === 5 ? null : datagram);
   const packetsFor = (messages: number): number => {
     const before = pair.initiator.connection.stats().packetsSent;
     for (let i = 0; i < messages; i++) {
-      pair.initiator.connection.sendMessage(new Uint8Array(64));
+      pair.initiator.connection.messages.send(new Uint8Array(64));
       pair.run(200);
     }
     return pair.initiator.connection.stats().packetsSent - before;
@@ -97,7 +97,7 @@ test('the last segment of a transfer is repeated early, too', () => {
     pair.responder.onEvent = (event) => reader.on(event);
     const transfer = (bytes: number): number => {
       const start = pair.now;
-      const id = pair.initiator.connection.openStream();
+      const id = pair.initiator.connection.streams.open();
       const writer = new Writer(pair.initiator, id, bytes);
       pair.initiator.onEvent = (event) => writer.on(event);
       expect(pair.run(5_000, () => reader.ended.has(id))).toBe(true);

@@ -29,11 +29,11 @@ function stream(id: number, offset: number, length: number): Uint8Array {
 /** A request and its answer between two honest ends. */
 function exchange(): EventKind[] {
   const pair = new Pair({ core });
-  pair.initiator.connection.sendMessage(MESSAGE);
+  pair.initiator.connection.messages.send(MESSAGE);
   pair.responder.onEvent = ({ kind, stream: id }, end) => {
     if (kind !== EventKind.MESSAGE) return;
-    end.connection.readMessage(id);
-    end.connection.sendMessage(MESSAGE);
+    end.connection.messages.read(id);
+    end.connection.messages.send(MESSAGE);
   };
   pair.run(5000);
   return pair.initiator.kinds().filter((kind) => kind === EventKind.MESSAGE);
@@ -64,7 +64,7 @@ describe('a message gets through', () => {
   it.each([100, 60_000])('beside peers that read no answers of %i bytes', { tags: ['slow'] }, (length) => {
     for (let peer = 0; peer < 12; peer++) {
       const { connection } = hostile().pair.responder;
-      for (let i = 0; i < 64; i++) connection.sendMessage(new Uint8Array(length));
+      for (let i = 0; i < 64; i++) connection.messages.send(new Uint8Array(length));
     }
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });
@@ -79,15 +79,15 @@ it('a byte stream gets through beside peers that fill the memory with streams th
   // Received bytes have a quarter of the memory; the last quarter of that is reserved for connections that hold little.
   expect(free - core.stats().freeChunks).toBeGreaterThan((free / 4) * 0.7);
   const pair = new Pair({ core });
-  const id = pair.initiator.connection.openStream();
-  pair.initiator.connection.writeStream(id, new Uint8Array(8_000));
-  expect(pair.run(5000, () => pair.responder.connection.streamStats(id)?.unread === 8_000)).toBe(true);
+  const id = pair.initiator.connection.streams.open();
+  pair.initiator.connection.streams.write(id, new Uint8Array(8_000));
+  expect(pair.run(5000, () => pair.responder.connection.streams.stats(id)?.unread === 8_000)).toBe(true);
 });
 
 it('a byte stream opens beside a peer that has opened all it may', () => {
   hostile().send(stream(4 * 1000, 0, 1));
   const pair = new Pair({ core });
-  pair.initiator.connection.writeStream(pair.initiator.connection.openStream(), MESSAGE);
+  pair.initiator.connection.streams.write(pair.initiator.connection.streams.open(), MESSAGE);
   pair.run(5000);
   expect(pair.responder.kinds()).toContain(EventKind.STREAM_OPENED);
 });

@@ -34,10 +34,10 @@ export class Flow {
       initiator: { congestion },
     });
     const { initiator, responder } = this.pair;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     const target = new Uint8Array(65_536);
     const write = () => {
-      while (this.#open && initiator.connection.writeStream(id, PIECE) === PIECE.length);
+      while (this.#open && initiator.connection.streams.write(id, PIECE) === PIECE.length);
     };
     initiator.onEvent = ({ kind }) => {
       if (kind === EventKind.STREAM_WRITABLE) write();
@@ -45,7 +45,7 @@ export class Flow {
     responder.onEvent = ({ kind, stream }) => {
       if (kind !== EventKind.STREAM_READABLE) return;
       for (let length = 1; length > 0; ) {
-        length = responder.connection.readStream(stream, target);
+        length = responder.connection.streams.read(stream, target);
         if (length > 0) this.received += length;
       }
     };

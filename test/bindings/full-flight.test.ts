@@ -28,7 +28,7 @@ it('a due challenge waits for the acknowledgement that shortens the flight', () 
   }
   connection.receive(forge({ number, frames: PING }), 0, pair.now, UNKNOWN_PORT);
   pair.settle();
-  expect(connection.pathStats(1)?.packetsSent).toBe(0);
+  expect(connection.paths.stats(1)?.packetsSent).toBe(0);
   expect(connection.nextTimeout()).toBeGreaterThan(pair.now);
   pair.responder.record = true;
   connection.receive(forge({ number: number + 1, frames: [0x02, 0, 0, 0, 0] }), 0, pair.now, 1);

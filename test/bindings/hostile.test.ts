@@ -63,17 +63,17 @@ describe('random frames end at most the connection, and leave no memory behind',
       const { responder } = pair;
       const target = new Uint8Array(5_000);
       responder.onEvent = ({ kind, stream }, { connection }) => {
-        if (kind === EventKind.MESSAGE) connection.readMessage(stream);
-        if (kind === EventKind.STREAM_READABLE && random() < 0.5) connection.readStream(stream, target);
-        if (kind === EventKind.STREAM_OPENED && random() < 0.5) connection.writeStream(stream, target);
-        if (kind === EventKind.STREAM_OPENED && random() < 0.3) connection.finishStream(stream);
-        if (kind === EventKind.STREAM_OPENED && random() < 0.1) connection.stopSending(stream, 1);
-        if (kind === EventKind.STREAM_OPENED && random() < 0.1) connection.resetStream(stream, 1);
-        if (kind === EventKind.DATAGRAM && random() < 0.5) connection.readDatagram();
+        if (kind === EventKind.MESSAGE) connection.messages.read(stream);
+        if (kind === EventKind.STREAM_READABLE && random() < 0.5) connection.streams.read(stream, target);
+        if (kind === EventKind.STREAM_OPENED && random() < 0.5) connection.streams.write(stream, target);
+        if (kind === EventKind.STREAM_OPENED && random() < 0.3) connection.streams.finish(stream);
+        if (kind === EventKind.STREAM_OPENED && random() < 0.1) connection.streams.stop(stream, 1);
+        if (kind === EventKind.STREAM_OPENED && random() < 0.1) connection.streams.reset(stream, 1);
+        if (kind === EventKind.DATAGRAM && random() < 0.5) connection.messages.readDatagram();
       };
-      for (let i = 0; i < 3; i++) responder.connection.sendMessage(target.subarray(0, 1 + Math.floor(random() * 3_000)));
-      const own = responder.connection.openStream();
-      responder.connection.writeStream(own, target);
+      for (let i = 0; i < 3; i++) responder.connection.messages.send(target.subarray(0, 1 + Math.floor(random() * 3_000)));
+      const own = responder.connection.streams.open();
+      responder.connection.streams.write(own, target);
       // The attacker speaks for the honest end: none of its packets arrive, and it receives none.
       pair.intercept = () => null;
       for (let number = 1; number < 150; number++) {

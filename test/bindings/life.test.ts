@@ -18,7 +18,7 @@ describe('the Complete packet', () => {
       }
       return datagram;
     };
-    pair.initiator.connection.sendMessage(text('early'));
+    pair.initiator.connection.messages.send(text('early'));
     expect(pair.run(20_000, () => pair.initiator.kinds().includes(EventKind.COMPLETED))).toBe(true);
     const repeats = pair.initiator.sent.filter((datagram) => datagram[0] === 0x83);
     expect(pair.initiator.sent[0]).toEqual(new Uint8Array(700).fill(0x83));
@@ -35,7 +35,7 @@ describe('the Complete packet', () => {
     let lost = 0;
     pair.intercept = (datagram) => (datagram[0] === 0x83 && lost++ === 0 ? null : datagram);
     for (let i = 0; i < 8; i++) {
-      pair.initiator.connection.sendMessage(text('early'));
+      pair.initiator.connection.messages.send(text('early'));
       pair.run(1);
     }
     expect(pair.run(5_000, () => pair.initiator.kinds().includes(EventKind.COMPLETED))).toBe(true);
@@ -46,9 +46,9 @@ describe('the Complete packet', () => {
   test('carries the Route header like every other packet', () => {
     const pair = new Pair({ complete: 100 });
     pair.initiator.record = true;
-    pair.initiator.connection.setRoute(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8));
+    pair.initiator.connection.paths.setRoute(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8));
     pair.intercept = (datagram, from) => (from.isInitiator ? datagram.slice(9) : datagram);
-    const id = pair.initiator.connection.openStream();
+    const id = pair.initiator.connection.streams.open();
     const reader = new Reader(pair.responder);
     const writer = new Writer(pair.initiator, id, 50_000);
     pair.initiator.onEvent = (event) => writer.on(event);
@@ -79,14 +79,14 @@ describe('closing', () => {
     ]);
     expect(new TextDecoder().decode(pair.responder.connection.closeReason())).toBe('enough');
     expect(pair.initiator.kinds()).toEqual([EventKind.CLOSED, EventKind.DRAINED]);
-    expect(pair.initiator.connection.openStream()).toBe(-1);
-    expect(pair.initiator.connection.sendMessage(text('late'))).toBe(-1);
+    expect(pair.initiator.connection.streams.open()).toBe(-1);
+    expect(pair.initiator.connection.messages.send(text('late'))).toBe(-1);
   });
 
   test('repeats a lost CONNECTION_CLOSE, ever more rarely, for packets that still arrive', () => {
     const pair = new Pair();
     const { initiator, responder } = pair;
-    const id = responder.connection.sendMessage(text('x'));
+    const id = responder.connection.messages.send(text('x'));
     expect(id).toBeGreaterThan(0);
     pair.intercept = (datagram, from) => (from === initiator ? null : datagram);
     initiator.record = true;
@@ -103,14 +103,14 @@ describe('closing', () => {
   test('acknowledges what arrived before: a stream that had ended is not cut off', () => {
     const pair = new Pair();
     const [near, far] = [pair.initiator.connection, pair.responder.connection];
-    const id = near.openStream();
-    near.writeStream(id, text('all of it'));
-    near.finishStream(id);
+    const id = near.streams.open();
+    near.streams.write(id, text('all of it'));
+    near.streams.finish(id);
     pair.responder.onEvent = ({ kind, stream }) => {
       if (kind !== EventKind.STREAM_READABLE) return;
       const target = new Uint8Array(100);
-      expect(far.readStream(stream, target)).toBe(9);
-      expect(far.readStream(stream, target)).toBe(-1);
+      expect(far.streams.read(stream, target)).toBe(9);
+      expect(far.streams.read(stream, target)).toBe(-1);
       far.close(0, new Uint8Array(0), pair.now);
     };
     pair.run(1_000);
@@ -121,12 +121,12 @@ describe('closing', () => {
 
   test('leaves received data readable', () => {
     const pair = new Pair();
-    const id = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(id, content(id, 0, 5_000));
+    const id = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(id, content(id, 0, 5_000));
     pair.run(100);
     pair.initiator.connection.close(0, new Uint8Array(), pair.now);
     pair.run(5_000);
-    expect(pair.responder.connection.readStream(id, new Uint8Array(9_000))).toBe(5_000);
+    expect(pair.responder.connection.streams.read(id, new Uint8Array(9_000))).toBe(5_000);
   });
 });
 
@@ -171,7 +171,7 @@ describe('timers', () => {
 
   test('a transfer survives an outage', () => {
     const pair = new Pair({ seed: 6 });
-    const id = pair.initiator.connection.openStream();
+    const id = pair.initiator.connection.streams.open();
     const writer = new Writer(pair.initiator, id, 400_000);
     const reader = new Reader(pair.responder);
     pair.initiator.onEvent = (event) => writer.on(event);
@@ -186,7 +186,7 @@ describe('timers', () => {
 
   test('acknowledgements come every tenth packet in a bulk transfer, and at most 25 ms late', () => {
     const pair = new Pair({ link: { delay: 5 } });
-    const id = pair.initiator.connection.openStream();
+    const id = pair.initiator.connection.streams.open();
     const writer = new Writer(pair.initiator, id, 3_000_000);
     const reader = new Reader(pair.responder);
     pair.initiator.onEvent = (event) => writer.on(event);
@@ -206,7 +206,7 @@ describe('memory', () => {
     let top = 0;
     for (let round = 0; round < 4; round++) {
       const pair = new Pair({ core, seed: round, link: { loss: 0.02, jitter: 3 } });
-      const id = pair.initiator.connection.openStream();
+      const id = pair.initiator.connection.streams.open();
       const writer = new Writer(pair.initiator, id, 1_000_000);
       const reader = new Reader(pair.responder);
       pair.initiator.onEvent = (event) => writer.on(event);
@@ -227,9 +227,9 @@ describe('memory', () => {
     const before = core.stats();
     const pairs = Array.from({ length: 50 }, () => new Pair({ core, complete: 300 }));
     for (const pair of pairs) {
-      pair.initiator.connection.sendMessage(content(0, 0, 2_000));
+      pair.initiator.connection.messages.send(content(0, 0, 2_000));
       pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-        if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+        if (kind === EventKind.MESSAGE) connection.messages.read(stream);
       };
       pair.run(5_000);
     }
@@ -274,8 +274,8 @@ describe('memory', () => {
   test('of packets that are not released is not reused', () => {
     const pair = new Pair();
     const { connection } = pair.initiator;
-    const id = connection.openStream();
-    connection.writeStream(id, content(id, 0, 60_000));
+    const id = connection.streams.open();
+    connection.streams.write(id, content(id, 0, 60_000));
     let held = 0;
     for (let count = connection.transmit(pair.now, 4); count > 0; count = connection.transmit(pair.now, 4)) held += count;
     expect(pair.core.stats().freeSlots).toBe(128 - held);
@@ -299,8 +299,8 @@ describe('a trap', () => {
       () => connection.transmit(0),
       () => connection.nextTimeout(),
       () => connection.nextEvent(),
-      () => connection.openStream(),
-      () => connection.sendMessage(new Uint8Array(1)),
+      () => connection.streams.open(),
+      () => connection.messages.send(new Uint8Array(1)),
       () => pair.core.stats(),
       () => new Pair({ core: pair.core }),
     ];

@@ -48,7 +48,7 @@ class Narrow {
   }
 
   begin(total: number): number {
-    const id = this.pair.initiator.connection.openStream();
+    const id = this.pair.initiator.connection.streams.open();
     this.#writers.push(new Writer(this.pair.initiator, id, total));
     return id;
   }
@@ -133,7 +133,7 @@ describe('path MTU discovery', () => {
 
   test('counts the Route header', { tags: ['slow'] }, () => {
     const narrow = new Narrow(ETHERNET);
-    narrow.pair.initiator.connection.setRoute(new Uint8Array(8).fill(7));
+    narrow.pair.initiator.connection.paths.setRoute(new Uint8Array(8).fill(7));
     const intercept = narrow.pair.intercept;
     narrow.pair.intercept = (datagram, from) => {
       const passed = intercept(datagram, from);
@@ -149,10 +149,10 @@ describe('path MTU discovery', () => {
     const free = core.stats().freeChunks;
     const narrow = new Narrow(ETHERNET, { core });
     narrow.pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
     };
     for (let i = 0; i < 200; i++) {
-      narrow.pair.initiator.connection.sendMessage(content(i, 0, 3_000));
+      narrow.pair.initiator.connection.messages.send(content(i, 0, 3_000));
       narrow.pair.run(50);
     }
     expect(narrow.large).toEqual([]);
@@ -251,13 +251,13 @@ describe('black hole', () => {
     narrow.pair.run(10_000, () => narrow.reader.ended.has(id));
     let messages = 0;
     narrow.pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE && connection.readMessage(stream).length === 1_400) messages++;
+      if (kind === EventKind.MESSAGE && connection.messages.read(stream).length === 1_400) messages++;
     };
     narrow.pair.run(1_000);
     narrow.mtu = BASE;
     const before = narrow.large.length;
     for (let i = 0; i < 6; i++) {
-      narrow.pair.initiator.connection.sendMessage(content(i, 0, 1_400));
+      narrow.pair.initiator.connection.messages.send(content(i, 0, 1_400));
       narrow.pair.run(2_000);
       expect(messages).toBe(i + 1);
       expect(narrow.stats.packetSize === BASE).toBe(i >= 2);
@@ -359,7 +359,7 @@ describe('black hole', () => {
       expect(narrow.pair.run(1_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
       expect(narrow.pair.now - fell).toBeLessThan(30);
       if (congestion !== 'bbr') expect(narrow.stats.congestionWindow).toBeLessThan(0.8 * congestionWindow);
-      narrow.pair.initiator.connection.allowPacketSize(2_000);
+      narrow.pair.initiator.connection.paths.allowPacketSize(2_000);
       expect(narrow.transfer(400_000)).toBe(true);
       expect(Math.max(...narrow.sizes)).toBe(1_452);
       narrow.pair.run(30_000);
@@ -429,20 +429,20 @@ describe('black hole', () => {
     const arrived: number[] = [];
     narrow.pair.responder.onEvent = (event, { connection: to }) => {
       narrow.reader.on(event);
-      if (event.kind === EventKind.DATAGRAM) arrived.push(to.readDatagram().length);
+      if (event.kind === EventKind.DATAGRAM) arrived.push(to.messages.readDatagram().length);
     };
     narrow.pair.run(2_000);
-    expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
+    expect(connection.messages.sendDatagram(content(1, 0, 1_400))).toBe(true);
     narrow.pair.run(100);
     expect(arrived).toEqual([1_400]);
     // One waits while the connection migrates to a path of unknown MTU.
-    expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
-    expect(connection.sendDatagram(content(2, 0, 1_000))).toBe(true);
-    connection.resetPacketSize(1_452);
+    expect(connection.messages.sendDatagram(content(1, 0, 1_400))).toBe(true);
+    expect(connection.messages.sendDatagram(content(2, 0, 1_000))).toBe(true);
+    connection.paths.resetPacketSize(1_452);
     narrow.pair.run(100);
     expect(arrived).toEqual([1_400, 1_000]);
     expect(narrow.stats.datagramsDropped).toBe(1);
-    expect(connection.sendDatagram(content(3, 0, 1_300))).toBe(false);
+    expect(connection.messages.sendDatagram(content(3, 0, 1_300))).toBe(false);
   });
 });
 
@@ -450,7 +450,7 @@ describe('another path', () => {
   test('begins with the base size and has its own ceiling', () => {
     const narrow = new Narrow(ETHERNET);
     expect(narrow.transfer(400_000)).toBe(true);
-    narrow.pair.initiator.connection.resetPacketSize(1_300);
+    narrow.pair.initiator.connection.paths.resetPacketSize(1_300);
     expect(narrow.stats.packetSize).toBe(BASE);
     const before = narrow.large.length;
     expect(narrow.transfer(900_000)).toBe(true);
@@ -464,7 +464,7 @@ describe('another path', () => {
     const narrow = new Narrow(ETHERNET, { link: { delay: 50 } });
     narrow.begin(400_000);
     narrow.pair.run(5_000, () => narrow.large.length > 0);
-    narrow.pair.initiator.connection.resetPacketSize(BASE);
+    narrow.pair.initiator.connection.paths.resetPacketSize(BASE);
     narrow.pair.run(5_000);
     expect(narrow.stats.packetSize).toBe(BASE);
     expect(narrow.large.length).toBe(1);

@@ -13,8 +13,8 @@ const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => by
 describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
   test('holds for an address that is not validated', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(200);
     // the victim never answers
     let [towards, from] = [0, 0];
@@ -29,8 +29,8 @@ describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
       }
       return null;
     };
-    pair.responder.connection.writeStream(stream, message(60_000));
-    pair.initiator.connection.sendMessage(message(10));
+    pair.responder.connection.streams.write(stream, message(60_000));
+    pair.initiator.connection.messages.send(message(10));
     pair.run(2_000);
     expect(towards).toBeGreaterThan(0);
     const challenges = pair.responder.sent.filter(({ to }) => to === 'victim:1');
@@ -73,15 +73,15 @@ test('a flood of small challenges on a warm path brings about as many bytes as i
 describe('an end that may not send to an unvalidated address', () => {
   test('stops its timers, whatever it has in flight', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(200);
     pair.network = (datagram, end) => (end === pair.initiator ? { ...datagram, from: 'elsewhere:1' } : null);
-    pair.responder.connection.writeStream(stream, message(60_000));
-    pair.initiator.connection.sendMessage(message(10));
+    pair.responder.connection.streams.write(stream, message(60_000));
+    pair.initiator.connection.messages.send(message(10));
     pair.run(30);
     pair.network = () => null;
-    expect(pair.responder.connection.pathStats(pair.responder.active)!.validated).toBe(false);
+    expect(pair.responder.connection.paths.stats(pair.responder.active)!.validated).toBe(false);
     let timeouts = 0;
     const { connection } = pair.responder;
     const handle = connection.handleTimeout.bind(connection);
@@ -95,13 +95,13 @@ describe('an end that may not send to an unvalidated address', () => {
 });
 
 describe('the address of the peer', () => {
-  const there = (pair: RoutedPair) => pair.responder.connection.isThere(pair.responder.active);
+  const there = (pair: RoutedPair) => pair.responder.connection.paths.isThere(pair.responder.active);
 
   test('does not change before a new address has answered', () => {
     const pair = RoutedPair.after(100);
     expect(there(pair)).toBe(true);
     rebound(pair, 'elsewhere:1');
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(25);
     expect([pair.responder.active, there(pair)]).toEqual([1, false]);
     pair.run(200);
@@ -116,7 +116,7 @@ describe('the address of the peer', () => {
       return null;
     };
     for (let i = 0; i < 3; i++) {
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.messages.send(message());
       pair.run(1);
     }
     const [late, newest, next] = held;
@@ -159,7 +159,7 @@ describe('an attacker', () => {
       if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
       return datagram.to === 'attacker:1' ? null : datagram;
     };
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(45);
     expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.REBOUND}`);
     pair.run(3_000);
@@ -168,7 +168,7 @@ describe('an attacker', () => {
     // the second time the old path is challenged first
     const before = pair.responder.reported.length;
     for (let i = 0; i < 20; i++) {
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.messages.send(message());
       pair.run(100);
     }
     expect(pair.responder.active).toBe(0);
@@ -185,12 +185,12 @@ describe('an attacker', () => {
       return datagram.to.startsWith('attacker') ? null : datagram;
     };
     for (let i = 0; i < 100; i++) {
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.messages.send(message());
       pair.run(50);
       expect(pair.core.stats().freeChunks).toBeGreaterThan(free - 30);
     }
     pair.network = (datagram) => (datagram.to.startsWith('attacker') ? null : datagram);
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(20_000);
     expect(pair.responder.active).toBe(0);
     expect(pair.responder.received.length).toBe(101);
@@ -207,22 +207,22 @@ describe('an attacker', () => {
       if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
       return datagram.to === 'attacker:1' ? null : datagram;
     };
-    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    expect(pair.initiator.connection.paths.migrate(index, pair.now)).toBe(true);
     for (let i = 0; i < 20; i++) {
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.messages.send(message());
       pair.run(500);
     }
     expect(pair.responder.names()).toContain(
       `changed ${pair.responder.indexOf({ ours: 'device:2', theirs: 'client:2' })} ${PathReason.RETURNED}`,
     );
     expect(pair.responder.ways[pair.responder.active]).toEqual({ ours: 'device:2', theirs: 'client:2' });
-    pair.responder.connection.sendMessage(message());
+    pair.responder.connection.messages.send(message());
     expect(pair.run(1_000, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
   test('that repeats or forges packets causes no migration', () => {
     const pair = new RoutedPair();
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(200);
     const reported = pair.responder.reported.length;
     for (const datagram of [...pair.initiator.sent]) {
@@ -234,7 +234,7 @@ describe('an attacker', () => {
     }
     pair.run(5_000);
     expect(pair.responder.reported.length).toBe(reported);
-    expect(pair.responder.connection.pathStats(1)).toBeNull();
+    expect(pair.responder.connection.paths.stats(1)).toBeNull();
     expect(pair.responder.sent.every(({ to }) => to === CLIENT)).toBe(true);
   });
 
@@ -248,9 +248,9 @@ describe('an attacker', () => {
       }
       return datagram;
     };
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(1);
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(40);
     expect(pair.inject({ ...held[0]!, from: 'attacker:1' }, pair.responder)).toBe(true);
     pair.run(200);

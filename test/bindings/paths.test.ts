@@ -18,22 +18,22 @@ describe('a NAT rebinds the client', () => {
     ['address', 'elsewhere:1'],
   ])('another %s is followed and validated, and the old one discarded', (what, outside) => {
     const pair = new RoutedPair();
-    pair.responder.connection.sendMessage(message());
+    pair.responder.connection.messages.send(message());
     pair.run(500);
     const [window, rtt] = [pair.responder.connection.stats().congestionWindow, pair.responder.connection.stats().rtt];
     rebound(pair, outside);
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(25);
     expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`]);
     const stats = pair.responder.connection.stats();
     if (what === 'port') expect([stats.congestionWindow, stats.rtt]).toEqual([window, rtt]);
     else expect(stats.rtt).not.toBe(rtt);
-    expect(pair.responder.connection.pathStats(1)!.validated).toBe(false);
+    expect(pair.responder.connection.paths.stats(1)!.validated).toBe(false);
     pair.run(100);
-    expect(pair.responder.connection.pathStats(1)!.validated).toBe(true);
+    expect(pair.responder.connection.paths.stats(1)!.validated).toBe(true);
     pair.run(10_000);
     expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`, 'validated 1 0', 'failed 0 1']);
-    pair.responder.connection.sendMessage(message());
+    pair.responder.connection.messages.send(message());
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
@@ -42,13 +42,13 @@ describe('a NAT rebinds the client', () => {
     ['address', 'elsewhere:1'],
   ])('the first packet to another %s challenges it, and is answered', (_, outside) => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(200);
     rebound(pair, outside);
     const [before, own] = [pair.responder.sent.length, pair.initiator.sent.length];
-    pair.responder.connection.writeStream(stream, message(30_000));
-    pair.initiator.connection.sendMessage(message());
+    pair.responder.connection.streams.write(stream, message(30_000));
+    pair.initiator.connection.messages.send(message());
     pair.run(100);
     const [first] = pair.responder.sent.slice(before).filter(({ to }) => to === outside);
     const frames = reveal(first!.bytes, 'responder')!;
@@ -77,7 +77,7 @@ describe('a NAT rebinds the client', () => {
     const free = pair.core.stats().freeChunks;
     for (let i = 0; i < 20; i++) {
       rebound(pair, `client:${1000 + i}`);
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.messages.send(message());
       pair.run(30_000);
       expect(pair.core.stats().freeChunks).toBe(free);
     }
@@ -86,38 +86,38 @@ describe('a NAT rebinds the client', () => {
 
   test('packets in flight to the old address are sent again, and no longer count as in flight', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(200);
-    pair.responder.connection.writeStream(stream, message(8_000));
+    pair.responder.connection.streams.write(stream, message(8_000));
     pair.run(1);
     rebound(pair, 'elsewhere:1');
     expect(pair.responder.connection.stats().bytesInFlight).toBeGreaterThan(8_000);
-    pair.initiator.connection.sendMessage(message());
+    pair.initiator.connection.messages.send(message());
     pair.run(5_000);
     const back = new Uint8Array(10_000);
-    expect(pair.initiator.connection.readStream(stream, back)).toBe(8_000);
-    expect([0, 1].map((path) => pair.responder.connection.pathStats(path)?.bytesInFlight)).toEqual([undefined, 0]);
+    expect(pair.initiator.connection.streams.read(stream, back)).toBe(8_000);
+    expect([0, 1].map((path) => pair.responder.connection.paths.stats(path)?.bytesInFlight)).toEqual([undefined, 0]);
   });
 });
 
 describe('a NAT rebinds the device', () => {
   test('the client challenges the old address first, and follows when that is silent', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(500);
     pair.network = (datagram, end) => {
       if (end === pair.responder) return { ...datagram, from: 'device:99' };
       return datagram.to === 'device:99' ? { ...datagram, to: DEVICE } : null;
     };
-    pair.responder.connection.writeStream(stream, message(20_000));
+    pair.responder.connection.streams.write(stream, message(20_000));
     pair.run(30);
     expect(pair.initiator.active).toBe(0);
     pair.run(3_000);
     expect(pair.initiator.names()).toContain(`changed 1 ${PathReason.REBOUND}`);
     pair.run(3_000);
-    expect(pair.initiator.connection.readStream(stream, new Uint8Array(30_000))).toBe(20_000);
+    expect(pair.initiator.connection.streams.read(stream, new Uint8Array(30_000))).toBe(20_000);
     expect(pair.responder.active).toBe(0);
   });
 });
@@ -125,15 +125,15 @@ describe('a NAT rebinds the device', () => {
 describe('packet size on another path', () => {
   test('grows up to the limit set for that path', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
+    const stream = pair.initiator.connection.streams.open();
     pair.run(100);
     const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now);
     pair.run(500);
-    pair.initiator.connection.migrate(index, pair.now);
+    pair.initiator.connection.paths.migrate(index, pair.now);
     pair.run(100);
     expect(pair.initiator.connection.stats().packetSize).toBe(1_200);
-    pair.initiator.connection.allowPacketSize(1_452);
-    pair.initiator.connection.writeStream(stream, message(60_000));
+    pair.initiator.connection.paths.allowPacketSize(1_452);
+    pair.initiator.connection.streams.write(stream, message(60_000));
     pair.run(3_000);
     expect(pair.initiator.connection.stats().packetSize).toBe(1_452);
   });
@@ -156,17 +156,17 @@ describe('the client adds a path', () => {
       new Set(datagrams.filter((datagram) => datagram.to === to).map(({ bytes }) => bytes[1]));
     expect([...ids(pair.initiator.sent, 'device:2')]).toEqual([0x21]);
     expect([...ids(pair.responder.sent, 'client:2')]).toEqual([0x11]);
-    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    expect(pair.initiator.connection.paths.migrate(index, pair.now)).toBe(true);
     pair.run(2_000);
     expect(pair.initiator.names().slice(1)).toEqual([`changed ${index} ${PathReason.MIGRATED}`, 'failed 0 1']);
     expect(pair.responder.names()[1]).toBe(`changed 1 ${PathReason.FOLLOWED}`);
     // the first id is retired at both ends, and another one supplied for it
     for (const end of [pair.initiator, pair.responder]) {
-      const { ours, theirs, room } = end.connection.ids()!;
+      const { ours, theirs, room } = end.connection.paths.ids()!;
       expect([ours.length, theirs.length, room]).toEqual([4, 4, 0]);
       expect([...ours, ...theirs.map(({ id }) => id)].every((id) => id[0]! > 2)).toBe(true);
     }
-    pair.responder.connection.sendMessage(message());
+    pair.responder.connection.messages.send(message());
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
@@ -175,14 +175,14 @@ describe('the client adds a path', () => {
     for (let i = 0; i < 40; i++) {
       const index = pair.initiator.add({ ours: `client:${100 + i}`, theirs: DEVICE }, pair.now);
       expect(index).toBeGreaterThanOrEqual(0);
-      pair.initiator.connection.migrate(index, pair.now);
-      pair.initiator.connection.sendMessage(message());
+      pair.initiator.connection.paths.migrate(index, pair.now);
+      pair.initiator.connection.messages.send(message());
       pair.run(3_000);
       expect(pair.initiator.active).toBe(index);
-      for (const old of [0, 1, 2, 3]) if (old !== index) pair.initiator.connection.removePath(old);
+      for (const old of [0, 1, 2, 3]) if (old !== index) pair.initiator.connection.paths.remove(old);
       expect(pair.responder.received.length).toBe(i + 1);
     }
-    expect(pair.initiator.connection.ids()!.room).toBe(0);
+    expect(pair.initiator.connection.paths.ids()!.room).toBe(0);
   });
 
   test('at the same time as the other end adds one', () => {
@@ -192,8 +192,8 @@ describe('the client adds a path', () => {
     pair.run(3_000);
     expect(pair.initiator.names()).toContain(`validated ${index} 0`);
     expect(pair.responder.names()).toContain(`validated ${back} 0`);
-    expect(pair.responder.connection.migrate(back, pair.now)).toBe(false);
-    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    expect(pair.responder.connection.paths.migrate(back, pair.now)).toBe(false);
+    expect(pair.initiator.connection.paths.migrate(index, pair.now)).toBe(true);
     pair.run(3_000);
     expect(pair.responder.ways[pair.responder.active]).toEqual({ ours: 'device:2', theirs: 'client:2' });
   });
@@ -203,13 +203,13 @@ describe('the client adds a path', () => {
     pair.network = (datagram) => (datagram.to.endsWith(':2') ? null : datagram);
     pair.run(100);
     const index = pair.initiator.add(other, pair.now);
-    pair.initiator.connection.migrate(index, pair.now);
+    pair.initiator.connection.paths.migrate(index, pair.now);
     pair.run(10_000);
     expect(pair.initiator.names()).toEqual([`failed ${index} 0`]);
     expect(pair.initiator.active).toBe(0);
-    expect(pair.initiator.connection.removePath(index)).toBe(true);
-    expect(pair.initiator.connection.pathStats(index)).toBeNull();
-    expect(pair.initiator.connection.removePath(0)).toBe(false);
+    expect(pair.initiator.connection.paths.remove(index)).toBe(true);
+    expect(pair.initiator.connection.paths.stats(index)).toBeNull();
+    expect(pair.initiator.connection.paths.remove(0)).toBe(false);
   });
 
   test.each(seeds(1, 15))('it is validated although half of all packets are lost there (seed %d)', (seed) => {
@@ -235,7 +235,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.active).toBe(0);
     expect(there(pair).length).toBeGreaterThanOrEqual(9);
     expect(there(pair).length).toBeLessThanOrEqual(14);
-    expect(pair.initiator.connection.pathStats(index)!.rtt).toBeGreaterThan(39);
+    expect(pair.initiator.connection.paths.stats(index)!.rtt).toBeGreaterThan(39);
   });
 
   test('it is kept warm by small challenges and responses: less than 100 bytes each way, and each eighth of 1,200', () => {
@@ -274,7 +274,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
     // Both ends have validated it: the response is sent alone.
     const before = back(pair).length;
-    pair.initiator.connection.probePath(index, pair.now);
+    pair.initiator.connection.paths.probe(index, pair.now);
     pair.run(100);
     expect(sizes(there(pair)).at(-1)).toBe(1_200);
     expect(sizes(back(pair)).slice(before)).toEqual([1_200]);
@@ -290,20 +290,20 @@ describe('the client adds a path', () => {
 describe('recovery by path (RFC 9000 §9.4)', () => {
   test('each path keeps its own window and round trip', () => {
     const pair = new RoutedPair();
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message(200_000));
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message(200_000));
     pair.run(3_000, () => pair.initiator.connection.stats().bytesInFlight === 0);
-    const there = pair.initiator.connection.pathStats(0)!;
+    const there = pair.initiator.connection.paths.stats(0)!;
     const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now);
-    pair.initiator.connection.keepPath(0, 0, pair.now);
+    pair.initiator.connection.paths.keep(0, 0, pair.now);
     pair.run(500);
-    pair.initiator.connection.migrate(index, pair.now);
+    pair.initiator.connection.paths.migrate(index, pair.now);
     pair.run(30);
-    expect(pair.initiator.connection.pathStats(index)!.congestionWindow).toBeLessThan(there.congestionWindow);
+    expect(pair.initiator.connection.paths.stats(index)!.congestionWindow).toBeLessThan(there.congestionWindow);
     expect(pair.initiator.connection.stats().packetSize).toBe(1_200);
     pair.run(500);
-    expect(pair.initiator.connection.pathStats(0)).toMatchObject({ rtt: there.rtt, minimumRtt: there.minimumRtt });
-    pair.initiator.connection.migrate(0, pair.now);
+    expect(pair.initiator.connection.paths.stats(0)).toMatchObject({ rtt: there.rtt, minimumRtt: there.minimumRtt });
+    pair.initiator.connection.paths.migrate(0, pair.now);
     pair.run(1);
     expect(pair.initiator.connection.stats().rtt).toBeCloseTo(there.rtt, 0);
   });
@@ -313,15 +313,15 @@ describe('recovery by path (RFC 9000 §9.4)', () => {
     pair.run(500);
     const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 50 });
     pair.run(2_000);
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message(100_000));
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message(100_000));
     pair.network = (datagram, end) => {
       if (end !== pair.initiator || datagram.to !== 'device:2') return datagram;
       pair.inject(datagram, pair.responder);
       return null;
     };
     pair.run(5_000);
-    expect(pair.initiator.connection.pathStats(index)!.packetsSent).toBeGreaterThan(20);
+    expect(pair.initiator.connection.paths.stats(index)!.packetsSent).toBeGreaterThan(20);
     expect(pair.initiator.connection.stats().packetsLost).toBe(0);
   });
 });
@@ -332,8 +332,8 @@ describe('a path stops answering', () => {
   };
   const warm = (core?: Core) => {
     const pair = new RoutedPair(core === undefined ? {} : { core });
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(300);
     pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 5_000 });
     pair.run(1_000);
@@ -349,14 +349,14 @@ describe('a path stops answering', () => {
       const { pair, stream } = warm();
       dead(pair, (datagram) => !datagram.to.endsWith(':2') && which(datagram));
       const from = pair.now;
-      pair[sender].connection.writeStream(stream, message(20_000));
+      pair[sender].connection.streams.write(stream, message(20_000));
       expect(pair.run(3_000, () => pair.initiator.active === 1)).toBe(true);
       expect(pair.initiator.names()).toContain(`changed 1 ${PathReason.FAILED_OVER}`);
       expect(pair.now - from).toBeLessThan(3_000);
       const other = sender === 'initiator' ? pair.responder : pair.initiator;
       pair.run(2_000);
       const target = new Uint8Array(30_000);
-      expect(other.connection.readStream(stream, target)).toBe(sender === 'initiator' ? 20_100 : 20_000);
+      expect(other.connection.streams.read(stream, target)).toBe(sender === 'initiator' ? 20_100 : 20_000);
       expect(pair.responder.active).toBe(pair.responder.indexOf({ ours: 'device:2', theirs: 'client:2' }));
     }
   });
@@ -364,30 +364,30 @@ describe('a path stops answering', () => {
   test('and a warm one with it for a while: the device keeps that path, and the client migrates there on request', () => {
     const { pair, stream } = warm();
     dead(pair, () => true);
-    pair.responder.connection.writeStream(stream, message(20_000));
-    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.responder.connection.streams.write(stream, message(20_000));
+    pair.initiator.connection.streams.write(stream, message(20_000));
     pair.run(6_000);
     expect([pair.initiator, pair.responder].map((end) => end.names().filter((name) => name.endsWith(' 1')))).toEqual([[], []]);
     dead(pair, ({ from, to }) => !from.endsWith(':2') && !to.endsWith(':2'));
-    for (const path of [0, 1]) pair.initiator.connection.probePath(path, pair.now);
+    for (const path of [0, 1]) pair.initiator.connection.paths.probe(path, pair.now);
     expect(pair.run(1_000, () => pair.initiator.active === 1)).toBe(true);
     expect(pair.run(1_000, () => pair.responder.ways[pair.responder.active]?.theirs === 'client:2')).toBe(true);
   });
 
   const silentFor = (ms: number, isChallenged: boolean) => {
     const pair = new RoutedPair({ delay: 1 });
-    const stream = pair.initiator.connection.openStream();
-    pair.initiator.connection.writeStream(stream, message());
+    const stream = pair.initiator.connection.streams.open();
+    pair.initiator.connection.streams.write(stream, message());
     pair.run(300);
     pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 25_000 });
     pair.run(1_000);
     dead(pair, () => true);
-    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.initiator.connection.streams.write(stream, message(20_000));
     pair.run(ms);
     dead(pair, ({ to }) => !to.endsWith(':2'));
     const from = pair.now;
     const { responder } = pair;
-    if (isChallenged) responder.connection.probePath(responder.indexOf({ ours: 'device:2', theirs: 'client:2' }), pair.now);
+    if (isChallenged) responder.connection.paths.probe(responder.indexOf({ ours: 'device:2', theirs: 'client:2' }), pair.now);
     pair.run(30_000, () => pair.initiator.active === 1);
     return pair.now - from;
   };
@@ -404,11 +404,11 @@ describe('a path stops answering', () => {
   test('challenging a warm path again restarts its timeout', () => {
     const { pair } = warm();
     dead(pair, () => true);
-    pair.initiator.connection.probePath(1, pair.now);
+    pair.initiator.connection.paths.probe(1, pair.now);
     pair.run(2_900);
     pair.delay = 100;
     pair.network = (datagram) => datagram;
-    pair.initiator.connection.probePath(1, pair.now);
+    pair.initiator.connection.paths.probe(1, pair.now);
     pair.run(3_000);
     expect(pair.initiator.names()).not.toContain('failed 1 0');
   });
@@ -416,7 +416,7 @@ describe('a path stops answering', () => {
   test('the only path can be challenged, which leaves nothing in memory', () => {
     const pair = RoutedPair.after(100);
     const free = pair.core.stats().freeChunks;
-    for (const end of [pair.initiator, pair.responder]) expect(end.connection.probePath(0, pair.now)).toBe(true);
+    for (const end of [pair.initiator, pair.responder]) expect(end.connection.paths.probe(0, pair.now)).toBe(true);
     pair.run(1_000);
     const asked = [pair.initiator, pair.responder].map(({ sent }) => sent.filter(({ bytes }) => bytes.length === 1_200).length);
     expect(asked).toEqual([2, 2]);
@@ -428,7 +428,7 @@ describe('a path stops answering', () => {
     pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });
     pair.run(1_000);
     dead(pair, ({ from, to }) => !from.endsWith(':3') && !to.endsWith(':3'));
-    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.initiator.connection.streams.write(stream, message(20_000));
     pair.run(5_000);
     const changes = pair.initiator.names().filter((name) => name.startsWith('changed'));
     expect(changes).toEqual([`changed 2 ${PathReason.FAILED_OVER}`]);
@@ -443,7 +443,7 @@ describe('a path stops answering', () => {
         pair,
         ({ from, to, bytes }) => !from.endsWith(':3') && !to.endsWith(':3') && (to === DEVICE || to === CLIENT || bytes.length > 1_000),
       );
-      pair.initiator.connection.writeStream(stream, message(20_000));
+      pair.initiator.connection.streams.write(stream, message(20_000));
       pair.run(5_000);
       const changes = pair.initiator.names().filter((name) => name.startsWith('changed'));
       expect(changes).toEqual(hasThird ? [`changed 2 ${PathReason.FAILED_OVER}`] : []);
@@ -459,7 +459,7 @@ describe('a path stops answering', () => {
       return datagram.to === 'device:2' && datagram.bytes.length < 100 ? datagram : null;
     };
     pair.run(4_000);
-    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.initiator.connection.streams.write(stream, message(20_000));
     const asked = pair.initiator.sent.length;
     const isChecked = () => pair.initiator.sent.slice(asked).some(({ to, bytes }) => to === 'device:2' && bytes.length === 1_200);
     expect(pair.run(3_000, isChecked)).toBe(true);
@@ -474,7 +474,7 @@ describe('a path stops answering', () => {
     const { pair, stream } = warm();
     let count = 0;
     pair.network = (datagram) => (datagram.to === DEVICE && count++ < 5 ? null : datagram);
-    pair.initiator.connection.writeStream(stream, message(1_000));
+    pair.initiator.connection.streams.write(stream, message(1_000));
     pair.run(10_000);
     expect(pair.initiator.names().filter((name) => name.startsWith('changed'))).toEqual([]);
     expect(pair.initiator.active).toBe(0);

@@ -42,7 +42,7 @@ describe('packet protection', () => {
       if (pair.inject(old, from.peer)) accepted++;
       return datagram;
     };
-    const id = pair.initiator.connection.openStream();
+    const id = pair.initiator.connection.streams.open();
     const writer = new Writer(pair.initiator, id, 200_000);
     const reader = new Reader(pair.responder);
     pair.initiator.onEvent = (event) => writer.on(event);

@@ -11,7 +11,7 @@ const NEWRENO = { congestion: 'newreno' } as const;
 /** A bulk transfer from initiator to responder that a test can stop and inspect. */
 function bulk(total: number, options: PairOptions = {}): { pair: Pair; reader: Reader; id: number; initiator: End } {
   const pair = new Pair(options);
-  const id = pair.initiator.connection.openStream();
+  const id = pair.initiator.connection.streams.open();
   const writer = new Writer(pair.initiator, id, total);
   const reader = new Reader(pair.responder);
   pair.initiator.onEvent = (event) => writer.on(event);
@@ -43,10 +43,10 @@ describe('acknowledgements', () => {
   test('report the delay of the largest number, not of the oldest', () => {
     const pair = new Pair({ link: { delay: 10 } });
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
     };
     const send = (pause: number): void => {
-      pair.initiator.connection.sendMessage(content(0, 0, 100));
+      pair.initiator.connection.messages.send(content(0, 0, 100));
       pair.run(pause);
     };
     send(100);
@@ -94,10 +94,10 @@ describe('the congestion window of NewReno', () => {
   test('does not grow while the application does not fill it', { tags: ['slow'] }, () => {
     const pair = new Pair({ initiator: NEWRENO });
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
     };
     for (let i = 0; i < 200; i++) {
-      pair.initiator.connection.sendMessage(content(0, 0, 800));
+      pair.initiator.connection.messages.send(content(0, 0, 800));
       pair.run(100);
     }
     expect(pair.initiator.connection.stats().congestionWindow).toBe(INITIAL_WINDOW);
@@ -127,7 +127,7 @@ test('counts persistent congestion from the first packet after a pause: the roun
   pair.run(1_000);
   expect(connection.stats().bytesInFlight).toBe(0);
   pair.intercept = () => null;
-  connection.sendMessage(content(0, 0, 20_000));
+  connection.messages.send(content(0, 0, 20_000));
   pair.run(4_000);
   pair.intercept = (datagram) => datagram;
   let least = Number.POSITIVE_INFINITY;
@@ -157,7 +157,7 @@ describe('loss recovery', () => {
     };
     losing(pair, (index) => index === 1);
     const start = pair.now;
-    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.initiator.connection.messages.send(content(0, 0, 100));
     expect(pair.run(2_000, () => message > 0)).toBe(true);
     // PTO = RTT + 4 × variation + 25 ms, then one way.
     expect(message - start).toBeLessThan(150);
@@ -168,14 +168,14 @@ describe('loss recovery', () => {
     const pair = new Pair({ link: { delay } });
     let arrived = 0;
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
       if (kind === EventKind.MESSAGE) arrived = pair.now;
     };
     pair.initiator.connection.ping();
     pair.run(1_000);
     losing(pair, (index) => index === 1);
     const start = pair.now;
-    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.initiator.connection.messages.send(content(0, 0, 100));
     pair.run(1);
     pair.initiator.connection.ping();
     // The ACK of the second packet is back after 201 ms, and the first packet counts as lost at 225 ms; the probe
@@ -192,7 +192,7 @@ describe('loss recovery', () => {
     const pair = new Pair({ link: { delay: 100 } });
     const arrived = new Map<number, number>();
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) arrived.set(connection.readMessage(stream).length, pair.now);
+      if (kind === EventKind.MESSAGE) arrived.set(connection.messages.read(stream).length, pair.now);
     };
     pair.initiator.connection.ping();
     pair.run(1_000);
@@ -200,7 +200,7 @@ describe('loss recovery', () => {
     losing(pair, (index) => index <= behind);
     const start = pair.now;
     for (let i = 0; i <= behind; i++) {
-      pair.initiator.connection.sendMessage(content(0, 0, 100 + i));
+      pair.initiator.connection.messages.send(content(0, 0, 100 + i));
       pair.run(1);
     }
     expect(pair.run(2_000, () => arrived.has(100))).toBe(true);
@@ -218,7 +218,7 @@ describe('loss recovery', () => {
       if (from === pair.initiator && sent.at(-1) !== pair.now) sent.push(pair.now);
       return null;
     };
-    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.initiator.connection.messages.send(content(0, 0, 100));
     pair.run(ms);
     return sent.slice(1).map((time, index) => time - (sent[index] as number));
   }
@@ -273,7 +273,7 @@ describe('pacing', () => {
     });
     initiator.record = true;
     pair.run(2_000);
-    const writer = new Writer(initiator, initiator.connection.openStream(), 300_000);
+    const writer = new Writer(initiator, initiator.connection.streams.open(), 300_000);
     initiator.onEvent = (event) => writer.on(event);
     initiator.sent.length = 0;
     pair.run(0.5);
@@ -288,11 +288,11 @@ describe('sending order', () => {
     const parameters = { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 };
     const pair = new Pair({ memory: 32 << 20, link: { delay: 20 }, parameters });
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     const writer = new Writer(initiator, id, 5_000_000);
     const reader = new Reader(responder);
     const send = () => {
-      while (initiator.connection.sendMessage(content(0, 0, 60_000)) >= 0);
+      while (initiator.connection.messages.send(content(0, 0, 60_000)) >= 0);
     };
     initiator.onEvent = (event) => {
       writer.on(event);
@@ -301,7 +301,7 @@ describe('sending order', () => {
     let messages = 0;
     responder.onEvent = (event) => {
       reader.on(event);
-      if (event.kind === EventKind.MESSAGE) messages += responder.connection.readMessage(event.stream).length;
+      if (event.kind === EventKind.MESSAGE) messages += responder.connection.messages.read(event.stream).length;
     };
     send();
     expect(pair.run(3_000, () => reader.ended.has(id))).toBe(true);
@@ -313,7 +313,7 @@ describe('sending order', () => {
   test('byte streams take turns', { tags: ['slow'] }, () => {
     const pair = new Pair({ link: { delay: 10 } });
     const { initiator, responder } = pair;
-    const ids = Array.from({ length: 5 }, () => initiator.connection.openStream());
+    const ids = Array.from({ length: 5 }, () => initiator.connection.streams.open());
     const writers = ids.map((id) => new Writer(initiator, id, 3_000_000));
     const reader = new Reader(responder);
     initiator.onEvent = (event) => {

@@ -23,7 +23,7 @@ function broken(pair: RoutedPair): void {
 }
 
 function replace(pair: RoutedPair, route?: Uint8Array): void {
-  expect(pair.initiator.connection.replacePath(route, 1452, pair.now)).toBe(true);
+  expect(pair.initiator.connection.paths.replace(route, 1452, pair.now)).toBe(true);
   pair.initiator.ways[pair.initiator.active] = NEW_WAY;
 }
 
@@ -32,7 +32,7 @@ describe('rest', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
     pair.run(1_000);
-    pair.initiator.connection.sendMessage(message(1));
+    pair.initiator.connection.messages.send(message(1));
     pair.initiator.connection.rest();
     pair.responder.connection.rest();
     const sent = [pair.initiator.sent.length, pair.responder.sent.length];
@@ -49,13 +49,13 @@ describe('rest', () => {
   ])('ends over %s that replaces the lost path, with the data in flight and the data written', (_, route) => {
     const pair = RoutedPair.after(500);
     broken(pair);
-    pair.initiator.connection.sendMessage(message(1));
-    pair.responder.connection.sendMessage(message(2));
+    pair.initiator.connection.messages.send(message(1));
+    pair.responder.connection.messages.send(message(2));
     pair.run(100);
     pair.initiator.connection.rest();
     pair.responder.connection.rest();
-    pair.initiator.connection.sendMessage(message(3));
-    pair.responder.connection.sendMessage(message(4));
+    pair.initiator.connection.messages.send(message(3));
+    pair.responder.connection.messages.send(message(4));
     pair.run(30_000);
     if (route !== undefined) {
       pair.network = (datagram, end) => {
@@ -72,18 +72,18 @@ describe('rest', () => {
     expect(pair.responder.received.map(([first]) => first).sort()).toEqual([1, 3]);
     expect(pair.initiator.received.map(([first]) => first).sort()).toEqual([2, 4]);
     expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.FAILED_OVER}`);
-    expect(pair.responder.connection.pathStats(1)!.validated).toBe(true);
+    expect(pair.responder.connection.paths.stats(1)!.validated).toBe(true);
   });
 
   test('ends with a packet of the peer on the same path: data in flight is sent again at once', () => {
     const pair = RoutedPair.after(500);
     pair.network = () => null;
-    pair.initiator.connection.sendMessage(message(1));
+    pair.initiator.connection.messages.send(message(1));
     pair.run(5);
     pair.initiator.connection.rest();
     pair.run(10_000);
     pair.network = (datagram) => datagram;
-    pair.responder.connection.sendMessage(message(2));
+    pair.responder.connection.messages.send(message(2));
     const since = pair.now;
     pair.run(5_000, () => pair.responder.received.length > 0);
     expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
@@ -94,11 +94,11 @@ describe('rest', () => {
   test('what arrived before it does not go out again, although its acknowledgement was lost', () => {
     const pair = RoutedPair.after(500);
     const { connection } = pair.responder;
-    const stream = connection.openStream();
-    connection.writeStream(stream, message(1, 8_000));
+    const stream = connection.streams.open();
+    connection.streams.write(stream, message(1, 8_000));
     pair.network = (datagram, end) => (end === pair.initiator ? null : datagram);
     pair.run(100);
-    connection.writeStream(stream, message(2, 100));
+    connection.streams.write(stream, message(2, 100));
     broken(pair);
     pair.run(5);
     pair.initiator.connection.rest();
@@ -116,7 +116,7 @@ describe('rest', () => {
     const pair = RoutedPair.after(500);
     pair.initiator.connection.rest();
     replace(pair);
-    pair.initiator.connection.sendMessage(message(1));
+    pair.initiator.connection.messages.send(message(1));
     pair.run(500);
     expect(pair.initiator.connection.stats().minimumRtt).toBeGreaterThanOrEqual(2 * pair.delay);
   });
@@ -127,7 +127,7 @@ describe('rest', () => {
     pair.initiator.connection.rest();
     replace(pair);
     pair.run(500);
-    pair.responder.connection.sendMessage(message(5));
+    pair.responder.connection.messages.send(message(5));
     pair.run(500);
     expect(pair.initiator.received.map(([first]) => first)).toEqual([5]);
     expect(kinds(pair.responder)).toEqual([]);
@@ -169,10 +169,10 @@ describe('rest', () => {
 
   test('is required: without it no path is replaced', () => {
     const pair = new RoutedPair();
-    expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
+    expect(pair.initiator.connection.paths.replace(ROUTE, 1452, pair.now)).toBe(false);
     pair.initiator.connection.rest();
     pair.initiator.connection.close(0, new Uint8Array(0), pair.now);
-    expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
+    expect(pair.initiator.connection.paths.replace(ROUTE, 1452, pair.now)).toBe(false);
   });
 
   test('restarts keep-alive when it ends', () => {
@@ -194,7 +194,7 @@ describe('rest', () => {
     const pair = new RoutedPair({ initiator: { complete: new Uint8Array(300).fill(0x83) } });
     // Complete arrives; its acknowledgement does not.
     pair.network = (datagram, end) => (end === pair.responder ? datagram : null);
-    pair.initiator.connection.sendMessage(message(1));
+    pair.initiator.connection.messages.send(message(1));
     pair.run(100);
     pair.responder.connection.completeReceived(pair.now);
     pair.initiator.connection.rest();
@@ -216,7 +216,7 @@ describe('rest', () => {
       return null;
     };
     connection.rest();
-    pair.responder.connection.sendMessage(message(3));
+    pair.responder.connection.messages.send(message(3));
     pair.run(10);
     // The driver has read none of the events when its path is lost again.
     connection.receive(held[0]!, 0, pair.now, 0);
@@ -230,7 +230,7 @@ describe('rest', () => {
     const pair = RoutedPair.after(500);
     const free: number[] = [];
     for (let i = 0; i < 10; i++) {
-      pair.initiator.connection.sendMessage(message(i, 5_000));
+      pair.initiator.connection.messages.send(message(i, 5_000));
       pair.run(5);
       pair.initiator.connection.rest();
       pair.responder.connection.rest();
@@ -248,15 +248,15 @@ describe('rest', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
     pair.initiator.connection.allowRest(true);
-    const stream = pair.initiator.connection.openStream();
+    const stream = pair.initiator.connection.streams.open();
     const bytes = new Uint8Array(200_000).map((_, i) => (i * 7 + (i >> 8)) & 0xff);
     const got: number[] = [];
     let written = 0;
     let place = 0;
     const work = (): void => {
-      written += pair.initiator.connection.writeStream(stream, bytes, written);
+      written += pair.initiator.connection.streams.write(stream, bytes, written);
       const part = new Uint8Array(10_000);
-      for (let n = pair.responder.connection.readStream(stream, part); n > 0; n = pair.responder.connection.readStream(stream, part))
+      for (let n = pair.responder.connection.streams.read(stream, part); n > 0; n = pair.responder.connection.streams.read(stream, part))
         got.push(...part.subarray(0, n));
     };
     for (let round = 0; round < 2_000 && got.length < bytes.length; round++) {
@@ -270,7 +270,7 @@ describe('rest', () => {
       pair.initiator.connection.rest();
       if (below(2) > 0) pair.responder.connection.rest();
       pair.run(below(20_000));
-      expect(pair.initiator.connection.replacePath(undefined, 1452, pair.now)).toBe(true);
+      expect(pair.initiator.connection.paths.replace(undefined, 1452, pair.now)).toBe(true);
       pair.initiator.ways[pair.initiator.active] = way;
       pair.run(2_000);
     }

@@ -53,8 +53,8 @@ export class RoutedEnd {
 
   /** Adds a path as its driver would. */
   add(way: Way, now: number, options: { keepInterval?: number; route?: Uint8Array } = {}): number {
-    this.connection.enableIds();
-    const index = this.connection.addPath(options, now);
+    this.connection.paths.enableIds();
+    const index = this.connection.paths.add(options, now);
     if (index >= 0) this.ways[index] = way;
     return index;
   }
@@ -73,16 +73,16 @@ export class RoutedEnd {
       this.reported.push({ kind, path, value });
       if (kind === EventKind.PATH_CHANGED) this.active = path;
       if (kind === EventKind.PATH_FAILED && value === 1) this.ways[path] = undefined;
-      if (kind === EventKind.MESSAGE) this.received.push(connection.readMessage(path));
+      if (kind === EventKind.MESSAGE) this.received.push(connection.messages.read(path));
       if (kind === EventKind.IDS) this.#supply();
     }
   }
 
   #supply(): void {
-    this.connection.enableIds();
-    for (let room = this.connection.ids()!.room; room > 0; room--) {
+    this.connection.paths.enableIds();
+    for (let room = this.connection.paths.ids()!.room; room > 0; room--) {
       this.#ids++;
-      this.connection.issueId(new Uint8Array(8).fill(this.#ids), new Uint8Array(16).fill(this.#ids));
+      this.connection.paths.issueId(new Uint8Array(8).fill(this.#ids), new Uint8Array(16).fill(this.#ids));
     }
   }
 }

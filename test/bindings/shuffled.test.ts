@@ -47,7 +47,7 @@ describe('shuffled and repeated packets: no duplicate is delivered, and each wit
 
     const taken = (): number => {
       for (let kind = connection.nextEvent(); kind !== EventKind.NONE; kind = connection.nextEvent()) {
-        if (kind === EventKind.DATAGRAM) return new DataView(connection.readDatagram().buffer).getUint32(0);
+        if (kind === EventKind.DATAGRAM) return new DataView(connection.messages.readDatagram().buffer).getUint32(0);
       }
       return -1;
     };

@@ -30,7 +30,7 @@ function downloading(): { pair: Pair; id: number; reader: Reader; sent: { up: nu
   // As after a handshake both know the round trip.
   for (const { connection } of pair.ends) connection.ping();
   pair.run(5 * RTT);
-  const id = responder.connection.openStream();
+  const id = responder.connection.streams.open();
   const reader = new Reader(initiator);
   initiator.onEvent = (event) => reader.on(event);
   const sent = { up: 0, down: 0 };
@@ -100,10 +100,10 @@ describe('the cost', () => {
   test('of a message of 60 KiB as the answer to another: no packet', () => {
     const { pair, sent } = downloading();
     pair.initiator.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) connection.messages.read(stream);
     };
     for (let i = 0; i < 5; i++) {
-      pair.responder.connection.sendMessage(new Uint8Array(60_000));
+      pair.responder.connection.messages.send(new Uint8Array(60_000));
       pair.run(2_000);
       const before = { ...sent };
       pair.run(5_000);
@@ -114,7 +114,7 @@ describe('the cost', () => {
   test('of a sender that pauses: one packet and its acknowledgement', () => {
     const { pair, id, sent } = downloading();
     for (let i = 0; i < 5; i++) {
-      pair.responder.connection.writeStream(id, content(id, i * LEAST, LEAST));
+      pair.responder.connection.streams.write(id, content(id, i * LEAST, LEAST));
       pair.run(SETTLED);
       const before = { ...sent };
       pair.run(10_000);
@@ -126,7 +126,7 @@ describe('the cost', () => {
     const packets = (length: number): { up: number; down: number } => {
       const { pair, id, sent } = downloading();
       for (let i = 0; i < 400; i++) {
-        pair.responder.connection.writeStream(id, content(id, i * length, length));
+        pair.responder.connection.streams.write(id, content(id, i * length, length));
         pair.run(1_000);
       }
       pair.free();
@@ -141,11 +141,11 @@ describe('the cost', () => {
   test('of datagrams: one packet in 16 KiB, and none while they arrive', () => {
     const { pair, sent } = downloading();
     pair.initiator.onEvent = ({ kind }, { connection }) => {
-      if (kind === EventKind.DATAGRAM) connection.readDatagram();
+      if (kind === EventKind.DATAGRAM) connection.messages.readDatagram();
     };
     const burst = (): void => {
       for (let i = 0; i < 20; i++) {
-        pair.responder.connection.sendDatagram(new Uint8Array(1_000));
+        pair.responder.connection.messages.sendDatagram(new Uint8Array(1_000));
         pair.run(20);
       }
       pair.run(SETTLED);

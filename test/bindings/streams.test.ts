@@ -58,7 +58,7 @@ describe('byte streams', () => {
     const writers: Writer[] = [];
     const open = () => {
       while (writers.length < total) {
-        const id = initiator.connection.openStream();
+        const id = initiator.connection.streams.open();
         if (id < 0) return;
         writers.push(new Writer(initiator, id, 3_000));
       }
@@ -68,7 +68,7 @@ describe('byte streams', () => {
       if (event.kind === EventKind.STREAMS_AVAILABLE) open();
     };
     responder.onEvent = (event) => {
-      if (event.kind === EventKind.STREAM_OPENED) responder.connection.finishStream(event.stream);
+      if (event.kind === EventKind.STREAM_OPENED) responder.connection.streams.finish(event.stream);
       reader.on(event);
     };
     initiator.connection.ping();
@@ -86,11 +86,11 @@ describe('byte streams', () => {
   test('are reset and stopped with their codes', () => {
     const pair = new Pair();
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     new Writer(initiator, id, 500_000);
     pair.run(100);
-    initiator.connection.resetStream(id, 77);
-    initiator.connection.stopSending(id, 78);
+    initiator.connection.streams.reset(id, 77);
+    initiator.connection.streams.stop(id, 78);
     pair.run(1_000);
     expect(responder.events).toContainEqual({ kind: EventKind.STREAM_RESET, stream: id, value: 77 });
     expect(responder.events).toContainEqual({ kind: EventKind.STREAM_STOPPED, stream: id, value: 78 });
@@ -102,16 +102,16 @@ describe('byte streams', () => {
     const pair = new Pair({ core, parameters: { initialMaxData: 2 * MESSAGE_LIMIT } });
     const { initiator, responder } = pair;
     for (let round = 0; round < 10; round++) {
-      const id = initiator.connection.openStream();
+      const id = initiator.connection.streams.open();
       expect(id).toBeGreaterThanOrEqual(0);
       const writer = new Writer(initiator, id, 200_000);
       initiator.onEvent = (event) => writer.on(event);
       pair.run(300);
-      responder.connection.stopSending(id, 5);
-      responder.connection.finishStream(id);
+      responder.connection.streams.stop(id, 5);
+      responder.connection.streams.finish(id);
       pair.run(1_000);
       expect(initiator.events).toContainEqual({ kind: EventKind.STREAM_STOPPED, stream: id, value: 5 });
-      expect(initiator.connection.readStream(id, new Uint8Array(10))).toBe(-1);
+      expect(initiator.connection.streams.read(id, new Uint8Array(10))).toBe(-1);
     }
     pair.run(1_000);
     expect(pair.core.stats().byteStreams).toBe(0);
@@ -120,7 +120,7 @@ describe('byte streams', () => {
   test('wait, and do not fail, when segments run out', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
     const { initiator, responder } = pair;
-    const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
+    const ids = Array.from({ length: 6 }, () => initiator.connection.streams.open());
     const reader = new Reader(responder, 300);
     const writers = ids.map((id) => new Writer(initiator, id, 40_000));
     initiator.onEvent = (event) =>
@@ -138,35 +138,35 @@ describe('byte streams', () => {
   test('accept more or less as soon as the segment limit changes; data already there arrives', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 128 }), link: { loss: 0.05 }, seed: 5 });
     const { initiator, responder, core } = pair;
-    const id = initiator.connection.openStream();
-    const first = initiator.connection.writeStream(id, content(id, 0, 60_000));
+    const id = initiator.connection.streams.open();
+    const first = initiator.connection.streams.write(id, content(id, 0, 60_000));
     expect(first).toBeLessThanOrEqual(128 * 256);
     core.limitStreamSegments(4_000);
-    const second = initiator.connection.writeStream(id, content(id, first, 60_000));
+    const second = initiator.connection.streams.write(id, content(id, first, 60_000));
     expect(second).toBeGreaterThan(32_000);
     core.limitStreamSegments(1);
-    expect(initiator.connection.writeStream(id, new Uint8Array(1))).toBe(0);
+    expect(initiator.connection.streams.write(id, new Uint8Array(1))).toBe(0);
     const reader = new Reader(responder, 300);
     responder.onEvent = (event) => reader.on(event);
-    initiator.connection.finishStream(id);
+    initiator.connection.streams.finish(id);
     expect(pair.run(600_000, () => reader.ended.has(id))).toBe(true);
     expect([reader.lengths.get(id), reader.wrong]).toEqual([first + second, 0]);
     core.limitStreamSegments(0);
-    expect(initiator.connection.writeStream(initiator.connection.openStream(), new Uint8Array(60_000))).toBe(60_000);
+    expect(initiator.connection.streams.write(initiator.connection.streams.open(), new Uint8Array(60_000))).toBe(60_000);
   });
 
   test('a window raised after acceptance lets more through', () => {
     const pair = new Pair({ parameters: { initialMaxStreamData: 16_384, initialMaxData: 1_000_000 } });
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     const writer = new Writer(initiator, id, 400_000);
     initiator.onEvent = (event) => writer.on(event);
     pair.run(2_000);
     const target = new Uint8Array(500_000);
-    expect(responder.connection.readStream(id, target.subarray(0, 8_000))).toBe(8_000);
-    responder.connection.raiseStreamWindow(id, 300_000);
+    expect(responder.connection.streams.read(id, target.subarray(0, 8_000))).toBe(8_000);
+    responder.connection.streams.raiseWindow(id, 300_000);
     pair.run(5_000);
-    const more = responder.connection.readStream(id, target);
+    const more = responder.connection.streams.read(id, target);
     expect(more).toBeGreaterThan(280_000);
     expect(matches(id, 8_000, target.subarray(0, more))).toBe(true);
   });
@@ -176,11 +176,11 @@ describe('messages', () => {
   test('of every size arrive whole', () => {
     const pair = new Pair({ link: { loss: 0.1, jitter: 15, duplicate: 0.05 }, seed: 9 });
     const sizes = [0, 1, 5, 1_023, 1_024, 1_140, 1_200, 5_000, 33_333, MESSAGE_LIMIT];
-    const ids = sizes.map((length, index) => pair.initiator.connection.sendMessage(content(index, 0, length)));
+    const ids = sizes.map((length, index) => pair.initiator.connection.messages.send(content(index, 0, length)));
     const got = new Map<number, Uint8Array>();
     pair.responder.onEvent = ({ kind, stream, value }, { connection }) => {
       if (kind !== EventKind.MESSAGE) return;
-      const message = connection.readMessage(stream);
+      const message = connection.messages.read(stream);
       expect(message.length).toBe(value);
       got.set(stream, message);
     };
@@ -190,8 +190,8 @@ describe('messages', () => {
     });
     pair.run(5_000);
     expect(pair.core.stats().messagesIn + pair.core.stats().messagesOut).toBe(0);
-    expect(() => pair.initiator.connection.sendMessage(new Uint8Array(MESSAGE_LIMIT + 1))).toThrowError(/at most/);
-    expect(() => pair.initiator.connection.readMessage(4)).toThrowError(/no message/);
+    expect(() => pair.initiator.connection.messages.send(new Uint8Array(MESSAGE_LIMIT + 1))).toThrowError(/at most/);
+    expect(() => pair.initiator.connection.messages.read(4)).toThrowError(/no message/);
   });
 
   describe('never stall: random windows, sizes, losses, and a reader that never reads its byte stream', () => {
@@ -215,7 +215,7 @@ describe('messages', () => {
     for (const end of pair.ends) {
       // Byte streams that no application reads, in both directions.
       for (let i = 0; i < 3; i++) {
-        const id = end.connection.openStream();
+        const id = end.connection.streams.open();
         if (id >= 0) new Writer(end, id, pick(1, 400_000));
       }
     }
@@ -225,7 +225,7 @@ describe('messages', () => {
     const send = (end: Pair['initiator']) => {
       const mine = state.get(end) as { sent: number; waiting: boolean };
       while (mine.sent < total) {
-        if (end.connection.sendMessage(content(mine.sent, 0, lengths[mine.sent] as number)) < 0) {
+        if (end.connection.messages.send(content(mine.sent, 0, lengths[mine.sent] as number)) < 0) {
           mine.waiting = true;
           return;
         }
@@ -237,7 +237,7 @@ describe('messages', () => {
         const mine = state.get(end) as { sent: number; received: number };
         if (kind === EventKind.MESSAGES_WRITABLE) send(end);
         if (kind !== EventKind.MESSAGE) return;
-        const message = end.connection.readMessage(stream);
+        const message = end.connection.messages.read(stream);
         const index = stream >> 2;
         expect(message.length).toBe(lengths[index]);
         expect(matches(index, 0, message)).toBe(true);
@@ -259,15 +259,15 @@ describe('datagrams', () => {
     const got: number[] = [];
     pair.responder.onEvent = ({ kind, value }, { connection }) => {
       if (kind !== EventKind.DATAGRAM) return;
-      const datagram = connection.readDatagram();
+      const datagram = connection.messages.readDatagram();
       expect(datagram.length).toBe(value);
       got.push(datagram[0] as number);
     };
-    for (let i = 0; i < 20; i++) expect(pair.initiator.connection.sendDatagram(new Uint8Array(900).fill(i))).toBe(true);
+    for (let i = 0; i < 20; i++) expect(pair.initiator.connection.messages.sendDatagram(new Uint8Array(900).fill(i))).toBe(true);
     pair.run(1_000);
     expect(got).toEqual(Array.from({ length: 20 }, (_, index) => index));
-    expect(pair.initiator.connection.sendDatagram(new Uint8Array(1_190))).toBe(false);
-    expect(() => pair.responder.connection.readDatagram()).toThrowError(/no datagram/);
+    expect(pair.initiator.connection.messages.sendDatagram(new Uint8Array(1_190))).toBe(false);
+    expect(() => pair.responder.connection.messages.readDatagram()).toThrowError(/no datagram/);
   });
 
   test.each([
@@ -283,13 +283,13 @@ describe('datagrams', () => {
   test('take no more than 256 to send, and none while the connection rests', () => {
     const pair = new Pair({ link: { delay: 50 } });
     const { connection } = pair.initiator;
-    const taken = Array.from({ length: 260 }, () => connection.sendDatagram(new Uint8Array(1_000)));
+    const taken = Array.from({ length: 260 }, () => connection.messages.sendDatagram(new Uint8Array(1_000)));
     expect(taken.filter((isTaken) => isTaken)).toHaveLength(256);
-    expect(connection.datagramRoom).toBe(0);
+    expect(connection.messages.datagramRoom).toBe(0);
     pair.run(1_000);
-    expect(connection.datagramRoom).toBe(256);
+    expect(connection.messages.datagramRoom).toBe(256);
     connection.rest();
-    expect(connection.sendDatagram(new Uint8Array(1))).toBe(false);
+    expect(connection.messages.sendDatagram(new Uint8Array(1))).toBe(false);
   });
 
   test('leave half of the memory for messages to these, but each connection has room for 16', () => {
@@ -297,27 +297,27 @@ describe('datagrams', () => {
     const pairs = Array.from({ length: 4 }, () => new Pair({ core }));
     const fill = ({ initiator: { connection } }: Pair): number => {
       let taken = 0;
-      while (connection.sendDatagram(new Uint8Array(1_000))) taken++;
+      while (connection.messages.sendDatagram(new Uint8Array(1_000))) taken++;
       return taken;
     };
     const taken = pairs.map(fill);
     expect(taken[0]).toBeLessThan(256);
     expect(taken.slice(1)).toEqual([16, 16, 16]);
-    expect(pairs[3]!.initiator.connection.sendMessage(new Uint8Array(40_000))).toBeGreaterThanOrEqual(0);
+    expect(pairs[3]!.initiator.connection.messages.send(new Uint8Array(40_000))).toBeGreaterThanOrEqual(0);
   });
 
   test('say how large one may be, and count those that were lost', () => {
     const pair = new Pair();
     const { connection } = pair.initiator;
-    expect(connection.datagramSize).toBe(1_200 - 29 - 3);
-    expect(new Pair({ parameters: { maxDatagram: 100 } }).initiator.connection.datagramSize).toBe(100);
+    expect(connection.messages.datagramSize).toBe(1_200 - 29 - 3);
+    expect(new Pair({ parameters: { maxDatagram: 100 } }).initiator.connection.messages.datagramSize).toBe(100);
     const none = new Pair({ parameters: { maxDatagram: 0 } }).initiator.connection;
-    expect([none.datagramSize, none.sendDatagram(new Uint8Array(0))]).toEqual([-1, false]);
+    expect([none.messages.datagramSize, none.messages.sendDatagram(new Uint8Array(0))]).toEqual([-1, false]);
     pair.intercept = () => null;
-    for (const length of [500, 500, 1_100]) connection.sendDatagram(new Uint8Array(length));
+    for (const length of [500, 500, 1_100]) connection.messages.sendDatagram(new Uint8Array(length));
     pair.run(5);
     pair.intercept = (datagram) => datagram;
-    for (let i = 0; i < 5; i++) connection.sendDatagram(new Uint8Array(1_100));
+    for (let i = 0; i < 5; i++) connection.messages.sendDatagram(new Uint8Array(1_100));
     pair.run(1_000);
     expect(connection.stats()).toMatchObject({ datagramsLost: 3, packetsLost: 2 });
   });
@@ -326,18 +326,18 @@ describe('datagrams', () => {
     const pair = new Pair();
     pair.responder.onEvent = () => {};
     for (let i = 0; i < 200; i++) {
-      pair.initiator.connection.sendDatagram(Uint8Array.of(i));
+      pair.initiator.connection.messages.sendDatagram(Uint8Array.of(i));
       pair.run(5);
     }
     pair.run(1_000);
     expect(pair.responder.connection.stats().datagramsDropped).toBe(200 - 64);
-    expect(pair.responder.connection.readDatagram()[0]).toBe(200 - 64);
+    expect(pair.responder.connection.messages.readDatagram()[0]).toBe(200 - 64);
   });
 
   test('are sent between the bytes of a long transfer, and leave it its share', { tags: ['slow'] }, () => {
     const pair = new Pair({ line: new Line(8_000_000, 100_000), link: { delay: 10 } });
     const reader = new Reader(pair.responder);
-    const writer = new Writer(pair.initiator, pair.initiator.connection.openStream(), 2_000_000);
+    const writer = new Writer(pair.initiator, pair.initiator.connection.streams.open(), 2_000_000);
     let sent = 0;
     let latest = 0;
     const delays: number[] = [];
@@ -345,13 +345,13 @@ describe('datagrams', () => {
     pair.responder.onEvent = (event) => {
       reader.on(event);
       if (event.kind !== EventKind.DATAGRAM) return;
-      delays.push(pair.now - new Float64Array(pair.responder.connection.readDatagram().slice(0, 8).buffer)[0]!);
+      delays.push(pair.now - new Float64Array(pair.responder.connection.messages.readDatagram().slice(0, 8).buffer)[0]!);
       latest = pair.now;
     };
     const datagram = new Uint8Array(1_000);
     for (; reader.ended.size === 0 && sent < 4_000; sent++) {
       datagram.set(new Uint8Array(Float64Array.of(pair.now).buffer));
-      pair.initiator.connection.sendDatagram(datagram);
+      pair.initiator.connection.messages.sendDatagram(datagram);
       // The first second: one now and then. Then more than the line carries.
       pair.run(pair.now < 2_000 ? 50 : 1);
     }

@@ -50,11 +50,11 @@ export class Writer {
     const { connection } = this.#end;
     while (this.written < this.#total) {
       const wanted = Math.min(this.#piece, this.#total - this.written);
-      const taken = connection.writeStream(this.#id, content(this.#id, this.written, wanted));
+      const taken = connection.streams.write(this.#id, content(this.#id, this.written, wanted));
       this.written += taken;
       if (taken < wanted) return;
     }
-    connection.finishStream(this.#id);
+    connection.streams.finish(this.#id);
   }
 }
 
@@ -76,7 +76,7 @@ export class Reader {
   on({ kind, stream }: ReportedEvent): void {
     if (kind !== EventKind.STREAM_READABLE || this.ignored.has(stream)) return;
     for (;;) {
-      const length = this.#end.connection.readStream(stream, this.#buffer);
+      const length = this.#end.connection.streams.read(stream, this.#buffer);
       if (length === 0) return;
       if (length < 0) {
         this.ended.add(stream);
@@ -99,7 +99,7 @@ export class Exchange {
   readonly #writers: Writer[];
 
   constructor({ initiator, responder, ends }: Pair, total: number) {
-    this.#id = initiator.connection.openStream();
+    this.#id = initiator.connection.streams.open();
     this.#readers = ends.map((end) => new Reader(end));
     this.#writers = [new Writer(initiator, this.#id, total)];
     ends.forEach((end, index) => {

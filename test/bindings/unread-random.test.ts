@@ -25,32 +25,32 @@ function randomOf(seed: number): (below: number) => number {
 function act({ connection }: End, id: number, random: (below: number) => number): void {
   const size = 1 + random(PIECE.length);
   const acts = [
-    () => connection.writeStream(id, PIECE, 0, size),
-    () => connection.writeStream(id, PIECE, 0, size),
-    () => connection.readStream(id, PIECE.subarray(0, size)),
-    () => connection.readStream(id, PIECE.subarray(0, size)),
-    () => connection.finishStream(id),
-    () => connection.resetStream(id, 7),
-    () => connection.stopSending(id, 9),
-    () => connection.raiseStreamWindow(id, 8 * size),
+    () => connection.streams.write(id, PIECE, 0, size),
+    () => connection.streams.write(id, PIECE, 0, size),
+    () => connection.streams.read(id, PIECE.subarray(0, size)),
+    () => connection.streams.read(id, PIECE.subarray(0, size)),
+    () => connection.streams.finish(id),
+    () => connection.streams.reset(id, 7),
+    () => connection.streams.stop(id, 9),
+    () => connection.streams.raiseWindow(id, 8 * size),
   ];
   acts[random(acts.length)]!();
 }
 
 /** Whether a new stream of that end carries {@link PROOF} to the other end within 5 s. */
 function carries(pair: Pair, from: End): boolean {
-  const id = from.connection.openStream();
+  const id = from.connection.streams.open();
   let [left, received] = [PROOF, 0];
   const write = () => {
     for (let taken = 1; taken > 0 && left > 0; left -= taken)
-      taken = from.connection.writeStream(id, PIECE, 0, Math.min(left, PIECE.length));
+      taken = from.connection.streams.write(id, PIECE, 0, Math.min(left, PIECE.length));
   };
   from.onEvent = ({ kind, stream }) => {
     if (kind === EventKind.STREAM_WRITABLE && stream === id) write();
   };
   from.peer.onEvent = ({ kind, stream }) => {
     if (stream !== id || kind !== EventKind.STREAM_READABLE) return;
-    for (let count = 1; count > 0; received += Math.max(0, count)) count = from.peer.connection.readStream(id, PIECE);
+    for (let count = 1; count > 0; received += Math.max(0, count)) count = from.peer.connection.streams.read(id, PIECE);
   };
   write();
   return pair.run(5_000, () => received === PROOF);
@@ -75,7 +75,7 @@ function returns(seed: number): void {
   for (let step = 0; step < 600; step++) {
     const end = pair.ends[random(4) === 0 ? 1 : 0]!;
     const ids = open.get(end)!;
-    const id = random(4) === 0 ? end.connection.openStream() : [...ids][random(Math.max(1, ids.size))];
+    const id = random(4) === 0 ? end.connection.streams.open() : [...ids][random(Math.max(1, ids.size))];
     if (id === undefined || id < 0) continue;
     ids.add(id);
     act(end, id, random);
@@ -86,12 +86,12 @@ function returns(seed: number): void {
   for (let round = 0; round < 40; round++) {
     for (const [{ connection }, ids] of open)
       for (const id of ids) {
-        if (connection.streamStats(id) === null) ids.delete(id);
+        if (connection.streams.stats(id) === null) ids.delete(id);
         else {
-          while (connection.readStream(id, PIECE) > 0);
-          if (id % 3 === 0) connection.resetStream(id, 3);
-          else connection.finishStream(id);
-          if (round > 20) connection.stopSending(id, 3);
+          while (connection.streams.read(id, PIECE) > 0);
+          if (id % 3 === 0) connection.streams.reset(id, 3);
+          else connection.streams.finish(id);
+          if (round > 20) connection.streams.stop(id, 3);
         }
       }
     pair.run(200);

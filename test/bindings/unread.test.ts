@@ -22,13 +22,13 @@ function scene(options: PairOptions = {}) {
   const target = new Uint8Array(64 * KB);
   const write = (id: number) => {
     for (let taken = 1; taken > 0 && left.get(id)! > 0; ) {
-      taken = initiator.connection.writeStream(id, PIECE.subarray(0, Math.min(PIECE.length, left.get(id)!)));
+      taken = initiator.connection.streams.write(id, PIECE.subarray(0, Math.min(PIECE.length, left.get(id)!)));
       left.set(id, left.get(id)! - taken);
     }
   };
   const take = (id: number) => {
     for (let count = 1; count > 0 && read.has(id); ) {
-      count = responder.connection.readStream(id, target);
+      count = responder.connection.streams.read(id, target);
       received.set(id, (received.get(id) ?? 0) + Math.max(0, count));
     }
   };
@@ -36,13 +36,13 @@ function scene(options: PairOptions = {}) {
     if (kind === EventKind.STREAM_WRITABLE) write(stream);
   };
   responder.onEvent = ({ kind, stream, value }) => {
-    if (kind === EventKind.STREAM_OPENED) responder.connection.raiseStreamWindow(stream, ACCEPTED);
+    if (kind === EventKind.STREAM_OPENED) responder.connection.streams.raiseWindow(stream, ACCEPTED);
     if (kind === EventKind.STREAM_READABLE) take(stream);
     if (kind === EventKind.CRAMPED) cramped.push(value);
   };
   /** Opens a stream with `bytes` to send. */
   const open = (bytes: number, isRead: boolean): number => {
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     expect(id).toBeGreaterThanOrEqual(0);
     left.set(id, bytes);
     if (isRead) read.add(id);
@@ -95,7 +95,7 @@ describe('streams that no application reads', () => {
     const { pair, core, open, carried, read, readAll, received } = scene({ link: { delay: 20 } });
     const ids = Array.from({ length: 5 }, () => open(200 * MB, true));
     pair.run(600);
-    const windows = ids.reduce((sum, id) => sum + pair.responder.connection.streamStats(id)!.receiveWindow, 0);
+    const windows = ids.reduce((sum, id) => sum + pair.responder.connection.streams.stats(id)!.receiveWindow, 0);
     expect(windows).toBeGreaterThan(8 * MB);
     read.clear();
     pair.run(2_000);
@@ -114,7 +114,7 @@ describe('streams that no application reads', () => {
     const { pair, open } = scene();
     const id = open(10 * MB, false);
     pair.run(5_000);
-    expect(pair.responder.connection.streamStats(id)).toMatchObject({ unread: ACCEPTED, receiveWindow: ACCEPTED });
+    expect(pair.responder.connection.streams.stats(id)).toMatchObject({ unread: ACCEPTED, receiveWindow: ACCEPTED });
   });
 
   it('get the least window when memory runs short, and the caller learns when that begins and ends', () => {
@@ -126,8 +126,8 @@ describe('streams that no application reads', () => {
     });
     pair.run(200);
     const { connection } = pair.responder;
-    expect(connection.streamStats(ids[0]!)?.receiveWindow).toBe(ACCEPTED);
-    expect(connection.streamStats(ids[89]!)).toMatchObject({ receiveWindow: 16 * KB, unread: 16 * KB });
+    expect(connection.streams.stats(ids[0]!)?.receiveWindow).toBe(ACCEPTED);
+    expect(connection.streams.stats(ids[89]!)).toMatchObject({ receiveWindow: 16 * KB, unread: 16 * KB });
     expect(cramped).toEqual([1]);
     expect(carried(6)).toBeLessThan(100);
     readAll();
@@ -150,7 +150,7 @@ describe('streams that no application reads', () => {
     const before = received.get(live)!;
     pair.run(1_000);
     expect(received.get(live)! - before).toBeGreaterThan(200_000);
-    pair.initiator.connection.sendMessage(PIECE);
+    pair.initiator.connection.messages.send(PIECE);
     expect(pair.run(1_000, () => pair.responder.kinds().includes(EventKind.MESSAGE))).toBe(true);
     const other = scene({ core });
     expect(other.carried(200_000)).toBeLessThan(1_000);

@@ -15,12 +15,12 @@ function shares(weights: readonly (number | undefined)[], time = 3_000): number[
   const pair = new Pair({ parameters, memory: 32 * MEGABYTE, line: new Line(20e6, 60_000), link: { delay: 10 } });
   const { initiator, responder } = pair;
   const ids = weights.map((weight) => {
-    const id = initiator.connection.openStream();
-    if (weight !== undefined) initiator.connection.setStreamWeight(id, weight);
+    const id = initiator.connection.streams.open();
+    if (weight !== undefined) initiator.connection.streams.setWeight(id, weight);
     return id;
   });
   const fill = (id: number) => {
-    while (initiator.connection.writeStream(id, PIECE) === PIECE.length);
+    while (initiator.connection.streams.write(id, PIECE) === PIECE.length);
   };
   initiator.onEvent = ({ kind, stream }) => {
     if (kind === EventKind.STREAM_WRITABLE) fill(stream);
@@ -29,7 +29,7 @@ function shares(weights: readonly (number | undefined)[], time = 3_000): number[
   const target = new Uint8Array(65_536);
   responder.onEvent = ({ kind, stream }, { connection }) => {
     if (kind !== EventKind.STREAM_READABLE) return;
-    for (let count = connection.readStream(stream, target); count > 0; count = connection.readStream(stream, target))
+    for (let count = connection.streams.read(stream, target); count > 0; count = connection.streams.read(stream, target))
       received.set(stream, (received.get(stream) ?? 0) + count);
   };
   for (const id of ids) fill(id);
@@ -66,13 +66,13 @@ describe('byte streams with data all the time', () => {
   it('use what a stream of higher weight leaves', () => {
     const pair = new Pair({ parameters, line: new Line(20e6, 60_000) });
     const { initiator, responder } = pair;
-    const [small, large] = [initiator.connection.openStream(), initiator.connection.openStream()];
-    initiator.connection.setStreamWeight(small, 1);
-    initiator.connection.setStreamWeight(large, 256);
+    const [small, large] = [initiator.connection.streams.open(), initiator.connection.streams.open()];
+    initiator.connection.streams.setWeight(small, 1);
+    initiator.connection.streams.setWeight(large, 256);
     const reader = new Reader(responder);
     responder.onEvent = (event) => reader.on(event);
-    initiator.connection.writeStream(large, new Uint8Array(10_000));
-    initiator.connection.writeStream(small, new Uint8Array(60_000));
+    initiator.connection.streams.write(large, new Uint8Array(10_000));
+    initiator.connection.streams.write(small, new Uint8Array(60_000));
     pair.run(400);
     expect([reader.lengths.get(large), reader.lengths.get(small)]).toEqual([10_000, 60_000]);
   });
@@ -82,18 +82,18 @@ describe('messages', () => {
   it('are sent before byte streams, which keep one packet in four', { tags: ['slow'] }, () => {
     const pair = new Pair({ parameters: { ...parameters, maxMessages: 4_000 }, line: new Line(10e6, 60_000) });
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
+    const id = initiator.connection.streams.open();
     const message = new Uint8Array(10_000);
     const fill = () => {
-      while (initiator.connection.writeStream(id, PIECE) === PIECE.length);
-      while (initiator.connection.sendMessage(message) >= 0);
+      while (initiator.connection.streams.write(id, PIECE) === PIECE.length);
+      while (initiator.connection.messages.send(message) >= 0);
     };
     const received = { messages: 0, bytes: 0 };
     const target = new Uint8Array(65_536);
     initiator.onEvent = fill;
     responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE) received.messages += connection.readMessage(stream).length;
-      if (kind === EventKind.STREAM_READABLE) received.bytes += Math.max(0, connection.readStream(stream, target));
+      if (kind === EventKind.MESSAGE) received.messages += connection.messages.read(stream).length;
+      if (kind === EventKind.STREAM_READABLE) received.bytes += Math.max(0, connection.streams.read(stream, target));
     };
     fill();
     pair.run(3_000);
@@ -105,9 +105,9 @@ describe('messages', () => {
 
 it('a weight outside 1 to 256 is refused', () => {
   const pair = new Pair();
-  const id = pair.initiator.connection.openStream();
+  const id = pair.initiator.connection.streams.open();
   for (const weight of [0, 257, 1.5, -1, Number.NaN])
-    expect(() => pair.initiator.connection.setStreamWeight(id, weight)).toThrowError(/weight is 1 to 256/);
+    expect(() => pair.initiator.connection.streams.setWeight(id, weight)).toThrowError(/weight is 1 to 256/);
   // a weight for a stream that no longer exists has no effect
-  pair.initiator.connection.setStreamWeight(400, 5);
+  pair.initiator.connection.streams.setWeight(400, 5);
 });

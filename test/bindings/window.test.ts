@@ -16,18 +16,18 @@ const START = 64 * KB;
 function bulk(options: PairOptions) {
   const pair = new Pair({ parameters, memory: 32 * MB, ...options });
   const { initiator, responder } = pair;
-  const id = initiator.connection.openStream();
+  const id = initiator.connection.streams.open();
   const flow = { pair, id, received: 0, written: 0, isReading: true, read: () => {} };
   const write = () => {
     for (let taken = 1; taken > 0; ) {
-      taken = initiator.connection.writeStream(id, PIECE);
+      taken = initiator.connection.streams.write(id, PIECE);
       flow.written += taken;
     }
   };
   const target = new Uint8Array(65_536);
   flow.read = () => {
     for (let count = 1; count > 0 && flow.isReading; ) {
-      count = responder.connection.readStream(id, target);
+      count = responder.connection.streams.read(id, target);
       flow.received += Math.max(0, count);
     }
   };
@@ -35,7 +35,7 @@ function bulk(options: PairOptions) {
     if (kind === EventKind.STREAM_WRITABLE) write();
   };
   responder.onEvent = ({ kind }) => {
-    if (kind === EventKind.STREAM_OPENED) responder.connection.raiseStreamWindow(id, START);
+    if (kind === EventKind.STREAM_OPENED) responder.connection.streams.raiseWindow(id, START);
     if (kind === EventKind.STREAM_READABLE) flow.read();
   };
   write();
@@ -45,7 +45,7 @@ function bulk(options: PairOptions) {
 /** Statistics of the stream and of the connection at the end that reads. */
 const reading = ({ pair, id }: ReturnType<typeof bulk>) => ({
   ...pair.responder.connection.stats(),
-  stream: pair.responder.connection.streamStats(id),
+  stream: pair.responder.connection.streams.stats(id),
 });
 
 describe('a window', () => {
@@ -71,34 +71,34 @@ describe('a window', () => {
   it('stays small on a path that needs little, and for an idle stream', () => {
     const flow = bulk({ line: new Line(1e6, 20_000), link: { delay: 10 } });
     const { responder, initiator } = flow.pair;
-    const idle = initiator.connection.openStream();
-    initiator.connection.writeStream(idle, PIECE.subarray(0, 4));
+    const idle = initiator.connection.streams.open();
+    initiator.connection.streams.write(idle, PIECE.subarray(0, 4));
     flow.pair.run(20_000);
     expect(flow.received).toBeGreaterThan(2 * MB);
     expect(reading(flow).stream?.receiveWindow).toBeLessThanOrEqual(2 * START);
-    expect(responder.connection.streamStats(idle)?.receiveWindow).toBe(16 * KB);
+    expect(responder.connection.streams.stats(idle)?.receiveWindow).toBe(16 * KB);
   });
 
   it('does not grow before the stream is accepted, nor for an application that reads slowly', () => {
     const pair = new Pair({ parameters, line: new Line(20e6, 100_000), link: { delay: 20 } });
     const { initiator, responder } = pair;
-    const [unaccepted, slow] = [initiator.connection.openStream(), initiator.connection.openStream()];
+    const [unaccepted, slow] = [initiator.connection.streams.open(), initiator.connection.streams.open()];
     const target = new Uint8Array(2_000);
     responder.onEvent = ({ kind, stream }) => {
-      if (kind === EventKind.STREAM_OPENED && stream === slow) responder.connection.raiseStreamWindow(slow, START);
-      if (kind === EventKind.STREAM_READABLE && stream === unaccepted) while (responder.connection.readStream(unaccepted, target) > 0);
+      if (kind === EventKind.STREAM_OPENED && stream === slow) responder.connection.streams.raiseWindow(slow, START);
+      if (kind === EventKind.STREAM_READABLE && stream === unaccepted) while (responder.connection.streams.read(unaccepted, target) > 0);
     };
-    for (const id of [unaccepted, slow]) initiator.connection.writeStream(id, PIECE);
+    for (const id of [unaccepted, slow]) initiator.connection.streams.write(id, PIECE);
     initiator.onEvent = ({ kind, stream }) => {
-      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.writeStream(stream, PIECE);
+      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.streams.write(stream, PIECE);
     };
     for (let i = 0; i < 200; i++) {
-      responder.connection.readStream(slow, target);
+      responder.connection.streams.read(slow, target);
       pair.run(20);
     }
-    expect(responder.connection.streamStats(unaccepted)).toMatchObject({ receiveWindow: 16 * KB });
-    expect(responder.connection.streamStats(unaccepted)?.received).toBeGreaterThan(MB);
-    expect(responder.connection.streamStats(slow)).toMatchObject({ receiveWindow: START });
+    expect(responder.connection.streams.stats(unaccepted)).toMatchObject({ receiveWindow: 16 * KB });
+    expect(responder.connection.streams.stats(unaccepted)?.received).toBeGreaterThan(MB);
+    expect(responder.connection.streams.stats(slow)).toMatchObject({ receiveWindow: START });
   });
 
   /** `share`: of 100 Mbit/s. */
@@ -110,23 +110,23 @@ describe('a window', () => {
       link: { delay: 75 },
     });
     const { initiator, responder } = pair;
-    const ids = Array.from({ length: 90 }, () => initiator.connection.openStream());
+    const ids = Array.from({ length: 90 }, () => initiator.connection.streams.open());
     initiator.onEvent = ({ kind, stream }) => {
-      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.writeStream(stream, PIECE);
+      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.streams.write(stream, PIECE);
     };
     let received = 0;
     const target = new Uint8Array(65_536);
     responder.onEvent = ({ kind, stream }) => {
-      if (kind === EventKind.STREAM_READABLE) received += Math.max(0, responder.connection.readStream(stream, target));
+      if (kind === EventKind.STREAM_READABLE) received += Math.max(0, responder.connection.streams.read(stream, target));
     };
-    for (const id of ids) initiator.connection.writeStream(id, PIECE);
+    for (const id of ids) initiator.connection.streams.write(id, PIECE);
     pair.run(4_000);
     const before = received;
     pair.run(2_000);
     // with 256 KiB it would be 14 Mbit/s
     expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 80);
     expect(responder.connection.stats().receiveWindow).toBeGreaterThan(share * 2 * MB);
-    expect(responder.connection.streamStats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
+    expect(responder.connection.streams.stats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
   });
 
   it.each([
@@ -147,14 +147,14 @@ describe('a window', () => {
   it('of a stream, when raised, raises that of the connection', () => {
     const pair = new Pair({ parameters, memory: 32 * MB });
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
-    initiator.connection.writeStream(id, PIECE.subarray(0, 10));
+    const id = initiator.connection.streams.open();
+    initiator.connection.streams.write(id, PIECE.subarray(0, 10));
     pair.run(100);
-    responder.connection.raiseStreamWindow(id, 2 * MB);
+    responder.connection.streams.raiseWindow(id, 2 * MB);
     pair.run(100);
-    expect(responder.connection.streamStats(id)?.receiveWindow).toBe(2 * MB);
+    expect(responder.connection.streams.stats(id)?.receiveWindow).toBe(2 * MB);
     expect(responder.connection.stats().receiveWindow).toBe(3 * MB);
-    expect(initiator.connection.streamStats(id)?.sendCredit).toBe(2 * MB - 10);
+    expect(initiator.connection.streams.stats(id)?.sendCredit).toBe(2 * MB - 10);
   });
 
   it('returns its growth to the pool when the connection ends', { tags: ['slow'] }, () => {
@@ -185,8 +185,8 @@ describe('a reader that stops', () => {
     // all bytes with credit have arrived, and the sender keeps only those ready to follow
     expect(streamBytesUnread).toBeGreaterThan(0.7 * (stream?.receiveWindow ?? 0));
     expect(streamBytesUnread).toBeLessThanOrEqual(stream?.receiveWindow ?? 0);
-    expect(flow.pair.initiator.connection.streamStats(flow.id)).toMatchObject({ sendCredit: 0, buffered: 16 * KB });
-    expect(flow.pair.initiator.connection.streamStats(flow.id)?.blocked).toBeGreaterThan(0);
+    expect(flow.pair.initiator.connection.streams.stats(flow.id)).toMatchObject({ sendCredit: 0, buffered: 16 * KB });
+    expect(flow.pair.initiator.connection.streams.stats(flow.id)?.blocked).toBeGreaterThan(0);
     expect(held * CHUNK).toBeLessThan(1.1 * (stream?.receiveWindow ?? 0) + 64 * KB);
     flow.isReading = true;
     flow.read();
@@ -199,18 +199,18 @@ describe('a reader that stops', () => {
     const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
     const { initiator, responder } = pair;
     const write = (id: number) => {
-      while (initiator.connection.writeStream(id, PIECE) > 0);
+      while (initiator.connection.streams.write(id, PIECE) > 0);
     };
     let received = 0;
     const target = new Uint8Array(65_536);
     initiator.onEvent = ({ kind, stream }) => {
       if (kind === EventKind.STREAM_WRITABLE) write(stream);
     };
-    const stuck = Array.from({ length: 50 }, () => initiator.connection.openStream());
+    const stuck = Array.from({ length: 50 }, () => initiator.connection.streams.open());
     for (const id of stuck) write(id);
-    const live = initiator.connection.openStream();
+    const live = initiator.connection.streams.open();
     responder.onEvent = ({ kind, stream }) => {
-      if (kind === EventKind.STREAM_READABLE && stream === live) received += Math.max(0, responder.connection.readStream(live, target));
+      if (kind === EventKind.STREAM_READABLE && stream === live) received += Math.max(0, responder.connection.streams.read(live, target));
     };
     write(live);
     pair.run(10_000);
@@ -228,12 +228,12 @@ describe('a sender', () => {
     });
     pair.intercept = () => null;
     const { connection } = pair.initiator;
-    for (let i = 0; i < 1_000; i++) connection.writeStream(connection.openStream(), PIECE);
+    for (let i = 0; i < 1_000; i++) connection.streams.write(connection.streams.open(), PIECE);
     pair.run(1_000);
     // a quarter of the memory is for byte streams to send, and an eighth of that is reserved for others
     expect((free - core.stats().freeChunks) * CHUNK).toBeLessThan(16 * MB * 0.5);
     const other = new Pair({ core, parameters });
-    expect(other.initiator.connection.writeStream(other.initiator.connection.openStream(), PIECE.subarray(0, 20_000))).toBe(20_000);
+    expect(other.initiator.connection.streams.write(other.initiator.connection.streams.open(), PIECE.subarray(0, 20_000))).toBe(20_000);
     other.free();
     pair.free();
     expect(core.stats().freeChunks).toBe(free);
@@ -253,7 +253,7 @@ describe('a sender in a core with capacity for 1,100 connections', () => {
       const pair = new Pair({ core, parameters: wide });
       pair.intercept = () => null;
       const { connection } = pair.initiator;
-      for (let i = 0; i < 100; i++) connection.writeStream(connection.openStream(), PIECE);
+      for (let i = 0; i < 100; i++) connection.streams.write(connection.streams.open(), PIECE);
       return pair;
     });
     const flow = bulk({ core, link: { delay: 1 }, granularity: 1 });
@@ -280,9 +280,9 @@ describe('statistics', () => {
   it('count bytes sent, repeated, acknowledged, received and waiting', () => {
     const pair = new Pair({ parameters: { initialMaxStreamData: 100_000 }, link: { loss: 0.1, delay: 20 }, seed: 3 });
     const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
-    expect(initiator.connection.writeStream(id, PIECE.subarray(0, 60_000))).toBe(60_000);
-    expect(initiator.connection.streamStats(id)).toEqual({
+    const id = initiator.connection.streams.open();
+    expect(initiator.connection.streams.write(id, PIECE.subarray(0, 60_000))).toBe(60_000);
+    expect(initiator.connection.streams.stats(id)).toEqual({
       sent: 0,
       acknowledged: 0,
       repeated: 0,
@@ -294,11 +294,11 @@ describe('statistics', () => {
       receiveWindow: 100_000,
       weight: 16,
     });
-    initiator.connection.setStreamWeight(id, 40);
-    initiator.connection.sendMessage(PIECE.subarray(0, 1_000));
+    initiator.connection.streams.setWeight(id, 40);
+    initiator.connection.messages.send(PIECE.subarray(0, 1_000));
     pair.run(3_000);
-    const theirs = responder.connection.streamStats(id);
-    const ours = initiator.connection.streamStats(id);
+    const theirs = responder.connection.streams.stats(id);
+    const ours = initiator.connection.streams.stats(id);
     expect(ours).toMatchObject({ sent: 60_000, acknowledged: 60_000, buffered: 0, sendCredit: 40_000, weight: 40 });
     expect(ours?.repeated).toBeGreaterThan(1_000);
     expect(theirs).toMatchObject({ received: 60_000, unread: 60_000, sent: 0, weight: 16 });
@@ -310,22 +310,22 @@ describe('statistics', () => {
     });
     expect(initiator.connection.stats().streamBytesRepeated).toBeGreaterThanOrEqual(ours?.repeated ?? 0);
     expect(responder.connection.stats()).toMatchObject({ streamBytesReceived: 61_000, streamBytesUnread: 61_000, streams: 1, messages: 1 });
-    responder.connection.readStream(id, new Uint8Array(50_000));
+    responder.connection.streams.read(id, new Uint8Array(50_000));
     expect(responder.connection.stats()).toMatchObject({ streamBytesUnread: 11_000 });
-    expect(responder.connection.streamStats(id)).toMatchObject({ unread: 10_000 });
-    expect(initiator.connection.streamStats(400)).toBeNull();
+    expect(responder.connection.streams.stats(id)).toMatchObject({ unread: 10_000 });
+    expect(initiator.connection.streams.stats(400)).toBeNull();
   });
 
   it('exclude data behind a gap and streams that were reset', () => {
     const pair = new Pair({ parameters });
     pair.intercept = () => null;
     pair.inject(forge({ number: 1, frames: [0x0e, 0, ...varint(5_000), ...varint(100), ...new Uint8Array(100)] }), pair.responder);
-    expect(pair.responder.connection.streamStats(0)).toMatchObject({ received: 100, unread: 0 });
+    expect(pair.responder.connection.streams.stats(0)).toMatchObject({ received: 100, unread: 0 });
     const { connection } = pair.responder;
-    connection.writeStream(0, PIECE.subarray(0, 9_000));
+    connection.streams.write(0, PIECE.subarray(0, 9_000));
     expect(connection.stats()).toMatchObject({ streamBytesBuffered: 9_000 });
-    connection.resetStream(0, 1);
+    connection.streams.reset(0, 1);
     expect(connection.stats()).toMatchObject({ streamBytesBuffered: 0 });
-    expect(connection.streamStats(0)).toMatchObject({ buffered: 0 });
+    expect(connection.streams.stats(0)).toMatchObject({ buffered: 0 });
   });
 });

@@ -160,7 +160,7 @@ describe('no later call reads it:', () => {
       pair.initiator.connection.ping();
       pair.run(3_000);
       pair.network = (datagram) => datagram;
-      pair.initiator.connection.migrate(index, pair.now);
+      pair.initiator.connection.paths.migrate(index, pair.now);
       pair.run(3_000);
       expect(pair.initiator.active).toBe(index);
       expect(pair.responder.names().length).toBeGreaterThan(1);

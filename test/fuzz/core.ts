@@ -27,11 +27,11 @@ export const coreTarget: Target = {
     const { responder } = pair;
     const buffer = new Uint8Array(5000);
     responder.onEvent = ({ kind, stream }, { connection }) => {
-      if (kind === EventKind.MESSAGE && chance(random, 0.8)) connection.readMessage(stream);
-      if (kind === EventKind.STREAM_READABLE && chance(random, 0.5)) connection.readStream(stream, buffer);
-      if (kind === EventKind.STREAM_OPENED && chance(random, 0.5)) connection.writeStream(stream, buffer);
-      if (kind === EventKind.STREAM_OPENED && chance(random, 0.3)) connection.finishStream(stream);
-      if (kind === EventKind.DATAGRAM && chance(random, 0.5)) connection.readDatagram();
+      if (kind === EventKind.MESSAGE && chance(random, 0.8)) connection.messages.read(stream);
+      if (kind === EventKind.STREAM_READABLE && chance(random, 0.5)) connection.streams.read(stream, buffer);
+      if (kind === EventKind.STREAM_OPENED && chance(random, 0.5)) connection.streams.write(stream, buffer);
+      if (kind === EventKind.STREAM_OPENED && chance(random, 0.3)) connection.streams.finish(stream);
+      if (kind === EventKind.DATAGRAM && chance(random, 0.5)) connection.messages.readDatagram();
     };
     pair.intercept = () => null;
     let [key, phase]: [Uint8Array, boolean] = [new Uint8Array(32).fill(1), false];
@@ -61,31 +61,31 @@ function call(random: Random, connection: Pair['responder']['connection'], now: 
   try {
     switch (below(random, 12)) {
       case 0:
-        connection.openStream();
+        connection.streams.open();
         break;
       case 1:
-        connection.writeStream(id, random.bytes(below(random, 3000)));
+        connection.streams.write(id, random.bytes(below(random, 3000)));
         break;
       case 2:
-        pick(random, [() => connection.finishStream(id), () => connection.resetStream(id, 9), () => connection.stopSending(id, 9)])();
+        pick(random, [() => connection.streams.finish(id), () => connection.streams.reset(id, 9), () => connection.streams.stop(id, 9)])();
         break;
       case 3:
-        connection.sendMessage(random.bytes(below(random, 3000)));
+        connection.messages.send(random.bytes(below(random, 3000)));
         break;
       case 4:
-        connection.sendDatagram(random.bytes(below(random, 1300)));
+        connection.messages.sendDatagram(random.bytes(below(random, 1300)));
         break;
       case 5:
-        connection.raiseStreamWindow(id, below(random, 1 << 22));
+        connection.streams.raiseWindow(id, below(random, 1 << 22));
         break;
       case 6:
-        pick(random, [() => connection.ping(), () => connection.updateKey(), () => connection.readStream(id, new Uint8Array(100))])();
+        pick(random, [() => connection.ping(), () => connection.updateKey(), () => connection.streams.read(id, new Uint8Array(100))])();
         break;
       case 7:
-        connection.setStreamWeight(id, below(random, 300));
+        connection.streams.setWeight(id, below(random, 300));
         break;
       case 8:
-        connection.streamStats(id);
+        connection.streams.stats(id);
         break;
       case 9:
         path(random, connection, now);
@@ -101,13 +101,13 @@ function call(random: Random, connection: Pair['responder']['connection'], now: 
 function path(random: Random, connection: Pair['responder']['connection'], now: number): void {
   const index = below(random, 5);
   pick(random, [
-    () => connection.enableIds(),
-    () => connection.addPath({ portOnly: chance(random, 0.5), keepInterval: below(random, 3) * 1000 }, now),
-    () => connection.probePath(index, now),
-    () => connection.keepPath(index, below(random, 5000), now),
-    () => connection.migrate(index, now),
-    () => connection.removePath(index),
-    () => connection.issueId(random.bytes(8), random.bytes(16)),
+    () => connection.paths.enableIds(),
+    () => connection.paths.add({ portOnly: chance(random, 0.5), keepInterval: below(random, 3) * 1000 }, now),
+    () => connection.paths.probe(index, now),
+    () => connection.paths.keep(index, below(random, 5000), now),
+    () => connection.paths.migrate(index, now),
+    () => connection.paths.remove(index),
+    () => connection.paths.issueId(random.bytes(8), random.bytes(16)),
   ])();
 }
 

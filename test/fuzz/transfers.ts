@@ -32,18 +32,18 @@ class Application {
       const { kind, stream } = event;
       this.writers.get(stream)?.on(event);
       this.reader.on(event);
-      if (kind === EventKind.STREAM_OPENED) end.connection.finishStream(stream);
+      if (kind === EventKind.STREAM_OPENED) end.connection.streams.finish(stream);
       if (kind === EventKind.MESSAGE) this.#message(stream);
     };
   }
 
   open(total: number): void {
-    const id = this.#end.connection.openStream();
+    const id = this.#end.connection.streams.open();
     if (id >= 0) this.writers.set(id, new Writer(this.#end, id, total, 1 + (total % 20_000)));
   }
 
   send(data: Uint8Array): void {
-    if (this.#end.connection.sendMessage(data) >= 0) this.messages++;
+    if (this.#end.connection.messages.send(data) >= 0) this.messages++;
   }
 
   /** Our own streams that are to arrive whole at `other` and have not. */
@@ -53,7 +53,7 @@ class Application {
 
   #message(stream: number): void {
     this.received++;
-    const data = this.#end.connection.readMessage(stream);
+    const data = this.#end.connection.messages.read(stream);
     if (!matches(data.length, 0, data)) this.wrong++;
   }
 }
@@ -128,19 +128,19 @@ function act(random: Random, { connection }: End, application: Application): voi
       connection.updateKey();
       break;
     case 6:
-      connection.setStreamWeight(id, 1 + below(random, 256));
+      connection.streams.setWeight(id, 1 + below(random, 256));
       break;
     case 7:
-      connection.raiseStreamWindow(id, below(random, 1 << 22));
+      connection.streams.raiseWindow(id, below(random, 1 << 22));
       break;
     case 8:
-      connection.streamStats(id);
+      connection.streams.stats(id);
       connection.stats();
       break;
     default:
       if (!chance(random, 0.3)) break;
       application.givenUp.add(id);
-      pick(random, [() => connection.resetStream(id, 9), () => connection.stopSending(id, 9)])();
+      pick(random, [() => connection.streams.reset(id, 9), () => connection.streams.stop(id, 9)])();
   }
 }
 

@@ -224,29 +224,32 @@ function recorded(core: Core, records: CoreRecord[]): Core {
 
 /** Records what the endpoint hands to the connection and takes from it. */
 function observe(connection: CoreConnection, record: CoreRecord): CoreConnection {
-  const { sendMessage, readMessage, writeStream, readStream, takeStream, close } = connection;
-  connection.sendMessage = (data) => {
-    const id = sendMessage.call(connection, data);
+  const { messages, streams, close } = connection;
+  const { send, read: readMessage } = messages;
+  const { write, read, take } = streams;
+  connection.sweep = () => {}; // It would make other parts.
+  messages.send = (data) => {
+    const id = send.call(messages, data);
     if (id >= 0) record.messagesSent.set(id, Buffer.from(data));
     return id;
   };
-  connection.readMessage = (id) => {
-    const data = readMessage.call(connection, id);
+  messages.read = (id) => {
+    const data = readMessage.call(messages, id);
     record.messagesReceived.set(id, Buffer.from(data));
     return data;
   };
-  connection.writeStream = (id, data, start = 0, end = data.length) => {
-    const taken = writeStream.call(connection, id, data, start, end);
+  streams.write = (id, data, start = 0, end = data.length) => {
+    const taken = write.call(streams, id, data, start, end);
     append(record.streamsSent, id, data.subarray(start, start + taken));
     return taken;
   };
-  connection.readStream = (id, target) => {
-    const length = readStream.call(connection, id, target);
+  streams.read = (id, target) => {
+    const length = read.call(streams, id, target);
     if (length > 0) append(record.streamsReceived, id, target.subarray(0, length));
     return length;
   };
-  connection.takeStream = (id, max) => {
-    const data = takeStream.call(connection, id, max);
+  streams.take = (id, max) => {
+    const data = take.call(streams, id, max);
     if (data !== null) append(record.streamsReceived, id, data);
     return data;
   };

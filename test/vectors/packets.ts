@@ -121,7 +121,7 @@ class Pair {
 
   /** The request, behind Complete. */
   request(): Uint8Array {
-    this.#initiator.sendMessage(requestMessage());
+    this.#initiator.messages.send(requestMessage());
     const [complete, data] = this.#transmit(this.#initiator);
     if (complete?.[0] !== 0x83 || data === undefined) throw new Error('the initiator did not send Complete and Data');
     this.#now += DELAY;
@@ -132,7 +132,7 @@ class Pair {
 
   /** The answer, which the initiator has then. */
   response(): Uint8Array {
-    this.#responder.sendMessage(responseMessage());
+    this.#responder.messages.send(responseMessage());
     const [data] = this.#transmit(this.#responder);
     this.#now += DELAY;
     receive(this.#initiator, data!, this.#now);

@@ -1,6 +1,6 @@
 /** Byte streams over two real endpoints: port and acceptance, refusal, limits, timeout, half close. */
 import { describe, expect, it } from 'vitest';
-import { Core, type CoreConnection } from '../../../bindings/index.ts';
+import { Core, type CoreStreams } from '../../../bindings/index.ts';
 import { ByteStreams } from '../../../protocol/connection/byte-streams.ts';
 import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
 import { mostStreams } from '../../../protocol/endpoint/context.ts';
@@ -145,13 +145,13 @@ describe('refusal', () => {
     const calls: string[] = [];
     const events: ConnectionEvent[] = [];
     const core = {
-      openStream: () => 4,
-      raiseStreamWindow: () => {},
-      writeStream: (_id: number, data: Uint8Array) => data.length,
-      readStream: (_id: number, target: Uint8Array) => target.fill(7).length,
-      stopSending: (id: number, code: number) => calls.push(`stop ${id} ${code}`),
-      resetStream: (id: number, code: number) => calls.push(`reset ${id} ${code}`),
-    } as unknown as CoreConnection;
+      open: () => 4,
+      raiseWindow: () => {},
+      write: (_id: number, data: Uint8Array) => data.length,
+      read: (_id: number, target: Uint8Array) => target.fill(7).length,
+      stop: (id: number, code: number) => calls.push(`stop ${id} ${code}`),
+      reset: (id: number, code: number) => calls.push(`reset ${id} ${code}`),
+    } as unknown as CoreStreams;
     const streams = new ByteStreams(core, { open: 0, max: () => 1, window: WINDOW }, false, (event) => events.push(event));
     const id = streams.open(1);
     streams.readable(id);

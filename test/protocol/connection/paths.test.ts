@@ -14,7 +14,7 @@ function paths() {
   const core = {
     receivedPath: 0,
     receive: () => true,
-    setPathRoute: (index: number) => void routed.push(index),
+    paths: { setRouteOf: (index: number) => void routed.push(index) },
   };
   const owner = {
     pathAdded: ({ key }: Path) => void held.push(`+${key}`),

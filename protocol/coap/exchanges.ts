@@ -19,6 +19,7 @@ import type { CoapRequest } from './request.ts';
 import { Requester, type RequesterEvent } from './requester.ts';
 import { Responder, type ResponderEvent } from './responder.ts';
 import { type CoapReply, textReply } from './response.ts';
+import { Transfers } from './transfers.ts';
 
 /** Randomness and limits of one channel. */
 export interface ExchangesOptions {
@@ -60,6 +61,7 @@ export class Exchanges {
   readonly #outbox = new Outbox();
   readonly #requester: Requester;
   readonly #responder: Responder;
+  readonly #transfers: Transfers;
   readonly #events: ExchangesEvent[] = [];
   #closed: SvcError | undefined;
 
@@ -79,17 +81,9 @@ export class Exchanges {
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
     this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
-    this.#responder = new Responder({
-      outbox,
-      maxRequests,
-      maxBody,
-      maxTransfers,
-      transferTimeout,
-      criticalOptions,
-      firstExchange,
-      room: options.bodyRoom,
-      emit,
-    });
+    const transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, room: options.bodyRoom });
+    this.#transfers = transfers;
+    this.#responder = new Responder({ outbox, transfers, maxRequests, criticalOptions, firstExchange, emit });
   }
 
   /**
@@ -146,7 +140,8 @@ export class Exchanges {
    * its first.
    */
   get isIdle(): boolean {
-    return this.#events.length === 0 && this.#outbox.isEmpty && this.#requester.isIdle && this.#responder.isIdle;
+    const isQuiet = this.#events.length === 0 && this.#outbox.isEmpty && this.#transfers.isEmpty;
+    return isQuiet && this.#requester.isIdle && this.#responder.open === 0;
   }
 
   /** Number of the peer's next request. */
@@ -156,13 +151,13 @@ export class Exchanges {
 
   /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return Math.min(this.#requester.nextTimeout(), this.#responder.nextTimeout());
+    return Math.min(this.#requester.nextTimeout(), this.#transfers.nextTimeout());
   }
 
   /** Abandons what has taken too long: our requests, with an event, and bodies in blocks. */
   handleTimeout(now: number): void {
     this.#requester.handleTimeout(now);
-    this.#responder.handleTimeout(now);
+    this.#transfers.handleTimeout(now);
   }
 
   /**
@@ -170,12 +165,12 @@ export class Exchanges {
    * Our requests keep their deadlines.
    */
   pause(now: number): void {
-    this.#responder.pause(now);
+    this.#transfers.pause(now);
   }
 
   /** Call when the channel carries messages again. */
   resume(now: number): void {
-    this.#responder.resume(now);
+    this.#transfers.resume(now);
   }
 
   /**
@@ -187,6 +182,7 @@ export class Exchanges {
     this.#outbox.clear();
     this.#requester.close(error);
     this.#responder.close();
+    this.#transfers.close();
   }
 
   /** Returns counters since the beginning, and what is open now. */

@@ -10,20 +10,20 @@
  * 3. A whole request is delivered, or answered 5.03 when too many are open. It is open until the channel takes its last
  *    answer.
  * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the peer requests each with the
- *    request's token and the ETag. Kept and incoming bodies together are limited in number and in time.
+ *    request's token and the ETag. `transfers.ts` holds kept and incoming bodies.
  * 5. A reply with `observe: true` keeps the request open for more replies; a request with Observe 1 and the same token
  *    ends it (a GET is then answered as any other, a POST 2.04).
  *
  * Every answer here is small and bounded in number; nothing that arrives makes it throw.
  */
-import { BERT, type Block, blockOffset, blockValue } from './block.ts';
-import { type BodyRoom, cutBlock, IncomingBody } from './body.ts';
+import { BERT, type Block, blockValue } from './block.ts';
 import { codeOfStatus, Status } from './codes.ts';
 import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize, tokenKey } from './message.ts';
-import { type CoapOption, OptionNumber, uintOptionOf, uintValue } from './options.ts';
+import { type CoapOption, OptionNumber, uintOptionOf } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { acceptedInRequests, type IncomingRequest, type RequestHead, readRequest } from './request.ts';
 import { type CoapReply, replyCode, replyOptions, textReply } from './response.ts';
+import type { TransferRefusal, Transfers } from './transfers.ts';
 
 /** An event caused by the peer. */
 export type ResponderEvent =
@@ -35,14 +35,7 @@ export interface ResponderOptions {
   readonly outbox: Outbox;
   /** Most requests that may be open. */
   readonly maxRequests: number;
-  /** Maximum bytes of one body in blocks, in either direction. */
-  readonly maxBody: number;
-  /** Most bodies in blocks, both directions together. */
-  readonly maxTransfers: number;
-  /** Memory of those bodies, if other channels share it. */
-  readonly room: BodyRoom | undefined;
-  /** Milliseconds after the last block until a body is dropped. */
-  readonly transferTimeout: number;
+  readonly transfers: Transfers;
   /** Critical options accepted besides those of PROTOCOL.md §7. */
   readonly criticalOptions: readonly number[];
   /** Number of the first request. */
@@ -63,20 +56,12 @@ interface OpenRequest {
   answered: boolean;
 }
 
-interface Upload {
-  readonly path: string;
-  readonly method: string;
-  readonly body: IncomingBody;
-  deadline: number;
-}
-
-interface KeptBody {
-  readonly code: number;
-  readonly etag: string;
-  readonly options: readonly CoapOption[];
-  readonly body: Uint8Array;
-  deadline: number;
-}
+const OUT_OF_RESOURCES = textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources');
+const REFUSALS: Readonly<Record<Exclude<TransferRefusal, 'size'>, CoapReply>> = {
+  gap: textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'A block is missing'),
+  length: textReply(Status.BAD_REQUEST, 'A block has a wrong length'),
+  room: OUT_OF_RESOURCES,
+};
 
 /** The peer's requests on one channel. */
 export class Responder {
@@ -86,12 +71,7 @@ export class Responder {
   readonly #accepted: ReadonlySet<number>;
   readonly #byId = new Map<number, OpenRequest>();
   readonly #byToken = new Map<string, OpenRequest>();
-  readonly #uploads = new Map<string, Upload>();
-  readonly #kept = new Map<string, KeptBody>();
   #nextId: number;
-  #etag = 0;
-  /** Time since which the channel has carried nothing, ms; null while it works. */
-  #pausedAt: number | null = null;
 
   constructor(options: ResponderOptions) {
     this.#options = options;
@@ -101,11 +81,6 @@ export class Responder {
 
   get open(): number {
     return this.#byId.size;
-  }
-
-  /** True when nothing is open and no body is kept or arriving. */
-  get isIdle(): boolean {
-    return this.#byId.size === 0 && this.#transfers() === 0;
   }
 
   get nextExchange(): number {
@@ -135,97 +110,34 @@ export class Responder {
     if (observing) options.push(uintOptionOf(OptionNumber.OBSERVE, request.sequence));
     if (request.block1 !== undefined) options.push(uintOptionOf(OptionNumber.BLOCK1, blockValue(request.block1)));
     const message = { code: replyCode(reply), token: request.token, options, payload: reply.payload ?? new Uint8Array(0) };
-    const fits = this.#fits(request, message);
-    const bytes = fits ? encodeMessage(message) : this.#keep(request, message, now);
+    const bytes = this.#fits(request, message) ? encodeMessage(message) : this.#options.transfers.keep(message, request.exponent, now);
     // A body that cannot be kept is replaced by an error, which ends an observation (RFC 7641 §4.2).
-    const stands = observing && (fits || this.#kept.has(request.key));
+    const isRefused = bytes === 'size' || bytes === 'room';
+    const stands = observing && !isRefused;
+    const sent = isRefused ? this.#instead(request, bytes) : bytes;
     request.sequence = (request.sequence + 1) & 0xffffff;
     request.answered = !stands;
-    if (stands) this.#options.outbox.push(bytes, observeKey(request));
-    else this.#options.outbox.push(bytes, undefined, () => this.#forget(request));
+    if (stands) this.#options.outbox.push(sent, observeKey(request));
+    else this.#options.outbox.push(sent, undefined, () => this.#forget(request));
     return true;
-  }
-
-  /** Suspends the expiry of bodies until `resume`. */
-  pause(now: number): void {
-    this.#pausedAt ??= now;
-  }
-
-  /** Resumes the expiry: bodies have as much time left as before the pause. */
-  resume(now: number): void {
-    if (this.#pausedAt === null) return;
-    const paused = now - this.#pausedAt;
-    this.#pausedAt = null;
-    for (const each of [...this.#uploads.values(), ...this.#kept.values()]) each.deadline += paused;
-  }
-
-  /** Returns when to call `handleTimeout`, ms; Infinity for never. Call it again after every other call. */
-  nextTimeout(): number {
-    if (this.#pausedAt !== null) return Number.POSITIVE_INFINITY;
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
-    for (const { deadline } of this.#kept.values()) earliest = Math.min(earliest, deadline);
-    return earliest;
-  }
-
-  /** Drops the expired bodies, partly received or kept. */
-  handleTimeout(now: number): void {
-    if (this.#pausedAt !== null) return;
-    for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
-    for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#dropKept(key);
   }
 
   /** Ends everything: call when the channel is gone. */
   close(): void {
     for (const { id, answered } of this.#byId.values()) if (!answered) this.#options.emit({ kind: 'cancelled', exchange: id });
-    for (const key of this.#uploads.keys()) this.#dropUpload(key);
-    for (const key of this.#kept.keys()) this.#dropKept(key);
     this.#byId.clear();
     this.#byToken.clear();
   }
 
   #uploadBlock(message: CoapMessage, head: RequestHead, block: Block, now: number): void {
-    const key = tokenKey(message.token);
-    const upload = block.number === 0 ? this.#beginUpload(key, head, now) : this.#uploads.get(key);
-    if (upload === 'full') this.#answer(message.token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
-    else if (upload === undefined || upload.path !== head.path || upload.method !== head.method) this.#refuse(message.token, key, 'gap');
-    else this.#addBlock(message, head, upload, block, now);
-  }
-
-  #beginUpload(key: string, head: RequestHead, now: number): Upload | 'full' {
-    this.#dropUpload(key);
-    if (this.#transfers() >= this.#options.maxTransfers) return 'full';
-    const upload = {
-      path: head.path,
-      method: head.method,
-      body: new IncomingBody(this.#options.maxBody, this.#options.room),
-      deadline: now,
-    };
-    this.#uploads.set(key, upload);
-    return upload;
-  }
-
-  #addBlock(message: CoapMessage, head: RequestHead, upload: Upload, block: Block, now: number): void {
-    const key = tokenKey(message.token);
-    upload.deadline = now + this.#options.transferTimeout;
-    const added = (head.size1 ?? 0) > this.#options.maxBody ? 'size' : upload.body.add(block, message.payload);
-    if (added !== 'ok') {
-      this.#refuse(message.token, key, added);
-    } else if (block.more) {
+    const { transfers } = this.#options;
+    const result = transfers.receive(message, head, block, now);
+    if (result instanceof Uint8Array) this.#handUp(message.token, head, result);
+    else if (result === null)
       this.#answer(message.token, { status: Status.CONTINUE }, [uintOptionOf(OptionNumber.BLOCK1, blockValue(block))]);
-    } else {
-      const body = upload.body.join();
-      this.#dropUpload(key);
-      this.#handUp(message.token, head, body);
-    }
-  }
-
-  #refuse(token: Uint8Array, key: string, problem: 'gap' | 'length' | 'size' | 'room'): void {
-    this.#dropUpload(key);
-    if (problem === 'gap') this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'A block is missing'));
-    else if (problem === 'room') this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
-    else if (problem === 'length') this.#answer(token, textReply(Status.BAD_REQUEST, 'A block has a wrong length'));
-    else this.#answer(token, { status: Status.REQUEST_ENTITY_TOO_LARGE }, [uintOptionOf(OptionNumber.SIZE1, this.#options.maxBody)]);
+    else if (result === 'size')
+      this.#answer(message.token, { status: Status.REQUEST_ENTITY_TOO_LARGE }, [uintOptionOf(OptionNumber.SIZE1, transfers.maxBody)]);
+    else this.#answer(message.token, REFUSALS[result]);
   }
 
   #handUp(token: Uint8Array, head: RequestHead, payload: Uint8Array): void {
@@ -238,7 +150,7 @@ export class Responder {
       return;
     }
     if (this.#byId.size >= this.#options.maxRequests) {
-      this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
+      this.#answer(token, OUT_OF_RESOURCES);
       return;
     }
     const { block1, block2, size1: _1, etag: _2, observe, ...request } = head;
@@ -278,69 +190,26 @@ export class Responder {
     return message.payload.length <= wanted && messageSize(message) <= MAX_MESSAGE;
   }
 
-  /** Keeps a large reply and returns its first block; if it cannot be kept, returns an error instead. */
-  #keep(request: OpenRequest, message: CoapMessage, now: number): Uint8Array {
-    this.#dropKept(request.key);
-    if (message.payload.length > this.#options.maxBody)
-      return this.#instead(request, textReply(Status.INTERNAL_SERVER_ERROR, 'Response too large'));
-    const room = this.#transfers() < this.#options.maxTransfers && this.#options.room?.take(message.payload.length) !== false;
-    if (!room) return this.#instead(request, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
-    this.#etag = (this.#etag % 0xffffffff) + 1;
-    const etag = { number: OptionNumber.ETAG, value: uintValue(this.#etag) };
-    const options = [...message.options, etag, uintOptionOf(OptionNumber.SIZE2, message.payload.length)];
-    const later = options.filter(({ number }) => number !== OptionNumber.OBSERVE && number !== OptionNumber.BLOCK1);
-    const kept = {
-      code: message.code,
-      etag: tokenKey(etag.value),
-      options: later,
-      // A copy: the application may reuse, shrink or transfer its bytes.
-      body: message.payload.slice(),
-      deadline: now + this.#options.transferTimeout,
-    };
-    this.#kept.set(request.key, kept);
-    return blockMessage(request.token, { ...kept, options }, 0, request.exponent).bytes;
-  }
-
-  #instead(request: OpenRequest, reply: CoapReply): Uint8Array {
-    const payload = reply.payload ?? new Uint8Array(0);
-    return encodeMessage({ code: replyCode(reply), token: request.token, options: [], payload });
+  #instead(request: OpenRequest, refusal: 'size' | 'room'): Uint8Array {
+    const reply = refusal === 'room' ? OUT_OF_RESOURCES : textReply(Status.INTERNAL_SERVER_ERROR, 'Response too large');
+    return encodeMessage({ code: replyCode(reply), token: request.token, options: [], payload: reply.payload! });
   }
 
   #sendKept(token: Uint8Array, block: Block, etag: Uint8Array | undefined, now: number): void {
-    const key = tokenKey(token);
-    const kept = this.#kept.get(key);
-    const offset = blockOffset(block);
-    // A newer notification has replaced this one and is on its way; an answer could overtake it.
-    if (kept !== undefined && etag !== undefined && tokenKey(etag) !== kept.etag) return;
-    if (kept === undefined || offset >= kept.body.length) {
+    const bytes = this.#options.transfers.fetch(token, block, etag, now);
+    if (bytes === 'none') {
       const named = etag === undefined ? [] : [{ number: OptionNumber.ETAG, value: etag }];
       this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'There is no such block'), named);
-      return;
+    } else if (bytes !== 'replaced') {
+      // A notification that has replaced this one is on its way; an answer could overtake it.
+      this.#options.outbox.push(bytes, `block ${tokenKey(token)}`);
     }
-    kept.deadline = now + this.#options.transferTimeout;
-    const { bytes, last } = blockMessage(token, kept, offset, block.exponent);
-    if (last) this.#dropKept(key);
-    this.#options.outbox.push(bytes, `block ${key}`);
   }
 
   /** Queues an answer that the application does not see. */
   #answer(token: Uint8Array, reply: CoapReply, options: readonly CoapOption[] = []): void {
     const payload = reply.payload ?? new Uint8Array(0);
     this.#options.outbox.pushAutomatic(encodeMessage({ code: codeOfStatus(reply.status)!, token, options, payload }));
-  }
-
-  #dropUpload(key: string): void {
-    this.#uploads.get(key)?.body.free();
-    this.#uploads.delete(key);
-  }
-
-  #dropKept(key: string): void {
-    this.#options.room?.giveBack(this.#kept.get(key)?.body.length ?? 0);
-    this.#kept.delete(key);
-  }
-
-  #transfers(): number {
-    return this.#uploads.size + this.#kept.size;
   }
 
   #forget(request: OpenRequest): void {
@@ -352,13 +221,4 @@ export class Responder {
 /** The key for notifications: only one waits at a time. */
 function observeKey({ key }: OpenRequest): string {
   return `observe ${key}`;
-}
-
-function blockMessage(token: Uint8Array, kept: KeptBody, offset: number, exponent: number): { bytes: Uint8Array; last: boolean } {
-  // The head size assumes the largest block number, so that all blocks have the same size.
-  const largest = uintOptionOf(OptionNumber.BLOCK2, 0xffffff);
-  const headSize = messageSize({ code: kept.code, token, options: [...kept.options, largest], payload: new Uint8Array(0) });
-  const { block, payload } = cutBlock(kept.body, offset, exponent, headSize);
-  const options = [...kept.options, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))];
-  return { bytes: encodeMessage({ code: kept.code, token, options, payload }), last: !block.more };
 }

@@ -7,6 +7,7 @@ import { decodeMessage, Exchanges, type ExchangesEvent } from '../../protocol/co
 import { Outbox } from '../../protocol/coap/outbox.ts';
 import { Requester, type RequesterEvent } from '../../protocol/coap/requester.ts';
 import { Responder as CoapResponder, type ResponderEvent } from '../../protocol/coap/responder.ts';
+import { Transfers } from '../../protocol/coap/transfers.ts';
 import { BlockTransfers, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { encodeDatagram, MessageType } from '../../protocol/coap-udp/message.ts';
 import {
@@ -80,13 +81,11 @@ describe('CoAP over a connection', () => {
       maxBody: 1 << 20,
       emit: (event) => requesterEvents.push(event),
     });
+    const transfers = new Transfers({ maxBody: 1 << 20, maxTransfers: 8, room: undefined, transferTimeout: 5000 });
     const responder = new CoapResponder({
       outbox: answered,
+      transfers,
       maxRequests: 8,
-      maxBody: 1 << 20,
-      maxTransfers: 8,
-      room: undefined,
-      transferTimeout: 5000,
       criticalOptions: [],
       firstExchange: 1,
       emit: (event) => responderEvents.push(event),
@@ -99,7 +98,7 @@ describe('CoAP over a connection', () => {
       },
       event: (event, now) => log.note(event.kind, now),
     });
-    driver.add(partOf(responder, answered, responderEvents), {
+    driver.add(partOf(transfers, answered, responderEvents), {
       output: (bytes, now) => driver.at(now + LATENCY, () => requester.receive(decodeMessage(bytes), driver.now)),
       event: (event, now) => {
         const answer = event.kind === 'request' ? reply(event.request.path) : null;
@@ -113,9 +112,9 @@ describe('CoAP over a connection', () => {
       [1000, 'timeout'],
     ]);
     // The rest of the large reply is kept until its timeout.
-    expect([responder.isIdle, responder.nextTimeout(), requester.nextTimeout()]).toEqual([false, LATENCY + 5000, never]);
+    expect([transfers.isEmpty, transfers.nextTimeout(), requester.nextTimeout()]).toEqual([false, LATENCY + 5000, never]);
     driver.run(LATENCY + 5000);
-    expect([responder.isIdle, responder.nextTimeout()]).toEqual([true, never]);
+    expect([transfers.isEmpty, transfers.nextTimeout()]).toEqual([true, never]);
   });
 
   function partOf<Event>(part: Part<never, never>, outbox: Outbox, events: Event[]): Part<Uint8Array, Event> {

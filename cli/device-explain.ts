@@ -4,9 +4,9 @@
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { iamEndpoints } from '../device/iam/endpoints/index.ts';
 import { type Caller, createIamSecrets } from '../device/index.ts';
 import { readAccess } from './device-app/access.ts';
-import { deviceActions } from './device-app/actions.ts';
 import { collect } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -58,4 +58,12 @@ function attribute(text: string): [string, string] {
   const match = /^([^=]+)=(.*)$/s.exec(text);
   if (match === null) throw new InvalidArgumentError('Expected name=value, for example TcpTunnel:ServiceId=web.');
   return [match[1] as string, match[2] as string];
+}
+
+/** Every action that `svc device` checks, those of the SDK and its own, in alphabetical order. */
+function deviceActions(): readonly string[] {
+  const endpoints = iamEndpoints.flatMap(({ action, pairing }) => action ?? (pairing === undefined ? [] : `IAM:Pairing${pairing}`));
+  const tunnels = ['TcpTunnel', 'UdpTunnel'].flatMap((kind) => ['ListServices', 'GetService', 'Connect'].map((verb) => `${kind}:${verb}`));
+  const own = ['Thermostat:Get', 'Thermostat:Set', 'File:Transfer'];
+  return [...new Set([...endpoints, ...tunnels, ...own])].sort();
 }

@@ -18,10 +18,9 @@ import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/
 import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
-import { inviteBy } from './device-app/invite-by.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
-import { type OpenDevice, openDevice } from './device-app/open.ts';
+import { inviteBy, type OpenDevice, openDevice } from './device-app/open.ts';
 import { type DeviceCommandOptions, withDeviceOptions } from './device-app/options.ts';
 import { serveOwner } from './device-app/owner-socket.ts';
 import { givenRendezvous, rendezvousOf, warnOfOff } from './device-app/rendezvous.ts';

@@ -3,9 +3,10 @@
  * to them from here on.
  */
 import { AuditLog, createIamSecrets, type Device, type Environment, type IamSecrets } from '../../device/index.ts';
-import { type Access, type FirstAccess, openAccess } from './access.ts';
+import { type Access, ADMIN, type FirstAccess, invite, openAccess, pairingOf } from './access.ts';
 import type { DeviceData, DeviceState } from './data.ts';
 import { type IdentityOptions, identify } from './identity.ts';
+import type { Invitation, InviteRequest } from './owner-socket.ts';
 
 export interface OpenDevice {
   readonly device: Device;
@@ -37,4 +38,19 @@ export async function openDevice(
   device.setIam(access.iam);
   device.setAuditLog(audit);
   return { device, data, state, secrets, access, audit, environment };
+}
+
+/** Invites as the owner of the device's directory, whether the device runs or not. @throws as `invite` */
+export async function inviteBy({ device, data, access, secrets }: OpenDevice, { username, role }: InviteRequest): Promise<Invitation> {
+  const { iam } = access;
+  const { user, password } = await invite(iam, secrets, username, role);
+  if (username === ADMIN) await data.update({ OwnerInvited: true });
+  const { sct, role: now } = user;
+  return {
+    user: { username, ...(now !== undefined && { role: now }), ...(sct !== undefined && { sct }) },
+    password,
+    fingerprint: device.deviceFingerprint,
+    roles: iam.roles,
+    modes: pairingOf(iam),
+  };
 }

@@ -5,9 +5,21 @@
 
 import type { Clock, Log } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { type PasswordSecret, passwordBytes } from '../../protocol/password/kdf.ts';
+import { type Kdf, type PasswordSecret, passwordBytes } from '../../protocol/password/kdf.ts';
 import type { DeviceConnection } from '../connections.ts';
-import type { PasswordSource } from './source.ts';
+
+/** The source of a device's passwords: the application's listener or the users of IAM. A device has at most one. */
+export interface PasswordSource {
+  /**
+   * Returns a user's stored password; null for a name without one, known or not. Called once per run. The
+   * caller wipes the bytes of `value`, so return a copy. A rejection is logged and counts as null.
+   */
+  lookup(username: string, connection: DeviceConnection): PasswordSecret | null | Promise<PasswordSecret | null>;
+  /** Returns the Kdf shown for a name without a password: the one it would have if it existed. */
+  kdfOf(username: string): Kdf;
+  /** Whether the client's key is paired to this very user: such a client has its own count of attempts. */
+  isPaired(username: string, connection: DeviceConnection): boolean;
+}
 
 /** A client's login as `username`. Answer with `setPassword` within 30 s; no answer counts as no such user. */
 export class PasswordAuthenticationRequest {

@@ -25,8 +25,7 @@ import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
 import type { CoapResources, DeviceCoapRequest, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { KeptDocument } from '../kept-document.ts';
-import { listenerSource, type PasswordAuthenticationListener } from './requests.ts';
-import type { PasswordSource } from './source.ts';
+import { listenerSource, type PasswordAuthenticationListener, type PasswordSource } from './requests.ts';
 import { type AttemptClass, PasswordThrottle } from './throttle.ts';
 import { ThrottleKeeper } from './throttle-keeper.ts';
 

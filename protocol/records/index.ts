@@ -3,6 +3,7 @@
  * settings, version.
  */
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
+export * from '../control/relayed.ts';
 export * from './binary-form.ts';
 export * from './device-details.ts';
 export * from './host-port.ts';
@@ -12,7 +13,6 @@ export * from './pairing-bytes.ts';
 export * from './pairing-link.ts';
 export * from './pairing-request.ts';
 export * from './pairing-string.ts';
-export * from './push-test.ts';
 export * from './settings.ts';
 export * from './station-document.ts';
 export * from './tunnel-service.ts';

@@ -73,7 +73,7 @@ describe('a row counts as missing', () => {
     ['with a member that its type does not have', { symbol: 'device:DeviceEvent.EXPLODED' }, /no DeviceEvent.EXPLODED/],
     [
       'with an endpoint that its table does not have',
-      { symbol: 'device/iam/endpoints/table:iamEndpoints[PUT /iam/me]' },
+      { symbol: 'device/iam/endpoints/index:iamEndpoints[PUT /iam/me]' },
       /no endpoint PUT \/iam\/me/,
     ],
     ['with something that is not a symbol', { symbol: 'the limit' }, /not a symbol/],

@@ -8,12 +8,12 @@
  */
 import { type CoapMethod, Status } from '../../../protocol/coap/index.ts';
 import { LocalError, SvcError } from '../../../protocol/errors/index.ts';
+import type { Rates } from '../../../protocol/rates.ts';
 import { CONTENT_FORMAT_CBOR, type PairingMode } from '../../../protocol/records/index.ts';
 import type { DeviceCoapRequest, DeviceCoapResponse } from '../../coap-resources.ts';
 import type { Caller, Demand } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
-import type { ChangeRates } from './change-rates.ts';
 import type { DeviceFacade } from './device-facade.ts';
 import type { PairingRates } from './pairing-rates.ts';
 import type { PushTests } from './push-test.ts';
@@ -27,7 +27,7 @@ export interface IamService {
   readonly device: DeviceFacade;
   readonly pushTests: PushTests;
   readonly pairingRates: PairingRates;
-  readonly changeRates: ChangeRates;
+  readonly changeRates: Rates;
 }
 
 /** A request on its way through the checks. */
@@ -93,7 +93,7 @@ export async function serve(definition: IamEndpoint, service: IamService, from: 
       if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };
       else request = { ...request, demand: authorize(definition, request) };
     }
-    const wait = changesItself(definition, request) ? service.changeRates.take(parameters.username ?? '') : 0;
+    const wait = changesItself(definition, request) ? service.changeRates.take(parameters.username ?? '', service.device.clock.now()) : 0;
     if (wait > 0) return { status: Status.TOO_MANY_REQUESTS, payload: 'Too many changes', maxAge: wait };
     const answer = await definition.answer(request);
     return answer.payload instanceof Uint8Array ? { ...answer, contentFormat: CONTENT_FORMAT_CBOR } : answer;

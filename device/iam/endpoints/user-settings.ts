@@ -1,10 +1,10 @@
 /**
  * The settings of a user, `PUT /iam/users/{username}/{setting}` (docs/iam.md): each a bare value, checked before
- * policies.
+ * policies. And the test of its push settings.
  */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
-import { decodeNames, decodePush, decodeText, type UserPush } from '../../../protocol/records/index.ts';
+import { decodeNames, decodePush, decodeText, encodePushAnswer, type UserPush } from '../../../protocol/records/index.ts';
 import type { UserSetting } from '../changes.ts';
 import type { IamDraft } from '../draft.ts';
 import type { Iam } from '../iam.ts';
@@ -77,6 +77,21 @@ export const userSettingEndpoints: readonly IamEndpoint[] = [
       return categories;
     },
     set: change((draft, username, categories: readonly string[]) => draft.setUserNotificationCategories(username, categories)),
+  }),
+  // Sends a notification to the user's push settings.
+  endpoint({
+    method: 'POST',
+    path: '/iam/users/{username}/push-test',
+    action: 'IAM:SendUserPushTest',
+    attributes: aboutUser,
+    checks: ['action'],
+    answer: async (request) => {
+      const user = request.iam.user(usernameOf(request));
+      if (user === undefined) throw new LocalError('NOT_FOUND', 'No such user');
+      const { token, projectId } = user.push ?? {};
+      if (!token || !projectId) throw new LocalError('NOT_FOUND', 'The user has no push settings');
+      return { status: Status.CREATED, payload: encodePushAnswer(await request.pushTests.send({ token, projectId })) };
+    },
   }),
 ];
 

@@ -4,7 +4,7 @@
  */
 import type { Connection } from '../../../client/node.ts';
 import type { Device } from '../../../device/index.ts';
-import type { PasswordSource } from '../../../device/password/source.ts';
+import type { PasswordSource } from '../../../device/password/requests.ts';
 import type { Environment } from '../../../platform/environment.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';

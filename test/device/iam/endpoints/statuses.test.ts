@@ -3,7 +3,7 @@
  * endpoints.
  */
 import { describe, expect, it, test } from 'vitest';
-import { iamEndpoints } from '../../../../device/iam/endpoints/table.ts';
+import { iamEndpoints } from '../../../../device/iam/endpoints/index.ts';
 import { key } from '../model.ts';
 import { cbor, EndpointBench, type Reply } from './endpoint-bench.ts';
 import { actions, references } from './reference.ts';

@@ -17,7 +17,7 @@ import type { CoreOptions, WasmSource } from './options.ts';
 const PAGE = 65_536;
 /** Default number of connection slots. */
 export const DEFAULT_CONNECTIONS = 64;
-const DEFAULTS = {
+export const DEFAULTS = {
   connections: DEFAULT_CONNECTIONS,
   memory: 32 * 1_024 * 1_024,
   streamSegments: 0,
@@ -25,7 +25,7 @@ const DEFAULTS = {
   connectionWindow: 16 * 1_024 * 1_024,
 };
 /** Memory per stream record by default, bytes; smallest number of records. */
-const MEMORY_PER_STREAM = 4_096;
+export const MEMORY_PER_STREAM = 4_096;
 const MIN_STREAMS = 64;
 
 let compiled: WebAssembly.Module | undefined;

@@ -38,8 +38,8 @@ export interface ClientOptions {
   readonly mapsPort?: boolean;
 }
 
-const DEFAULT_CONNECTIONS = 1_024;
-const MAX_CONNECTIONS = 16_384;
+export const DEFAULT_CONNECTIONS = 1_024;
+export const MAX_CONNECTIONS = 16_384;
 /**
  * Slots of the core above that: channels to base stations, and closed connections that wait for the peer's last
  * packets.

@@ -52,9 +52,9 @@ export interface ObserversOptions {
 }
 
 /** Observations of one connection. The rest of a peer's 64 open exchanges stay free for other requests. */
-const PER_CONNECTION = 32;
+export const PER_CONNECTION = 32;
 /** Observations of a device that sets no limit. */
-const PER_DEVICE = 1024;
+export const PER_DEVICE = 1024;
 
 interface Observer {
   readonly request: RoutedRequest<Session>;

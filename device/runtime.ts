@@ -33,7 +33,7 @@ const P2P_SOCKET = 0;
 const LOCAL_SOCKET = 1;
 
 /** Streams, above the application's limit, that a client may begin before it is refused (docs/transport.md §2). */
-const STREAM_CREDIT = 64;
+export const STREAM_CREDIT = 64;
 
 /**
  * Least capacity for client connections: a running device may raise its limit up to this. Unused capacity costs

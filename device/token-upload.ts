@@ -24,7 +24,7 @@ import { Backoff } from '../runtime/station/index.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 
 /** Tokens that a base station accepts if it names no limit. */
-const DEFAULT_MOST = 100;
+export const DEFAULT_MOST = 100;
 /** ms between two uploads. */
 const PAUSE = 250;
 /** Longest wait that a base station can ask for, ms. */

@@ -5,7 +5,7 @@
 import { TokenBucket } from './token-bucket.ts';
 
 /** Keys remembered at one time. */
-const CAPACITY = 20_000;
+export const CAPACITY = 20_000;
 
 /** A token bucket per key. */
 export class Rates {

@@ -9,7 +9,7 @@ import type { Cancel, Clock, Log } from '../platform/environment.ts';
 const MINUTE = 60_000;
 
 /** Most texts counted at once before an owner gets none of its own. */
-const MAX_COUNTS = 100;
+export const MAX_COUNTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 

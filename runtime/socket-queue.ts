@@ -22,7 +22,7 @@ import type { Packets } from './engine.ts';
 /** Most datagrams that one socket may hold. */
 export const MAX_QUEUED = 256;
 /** Part of `MAX_QUEUED` that only packets of the engine may use: a batch. */
-const RESERVED = 32;
+export const RESERVED = 32;
 
 /** Called for each released datagram. @param lent 1 for a packet of the engine, else 0 */
 export type OnReleased = (queue: SocketQueue, lent: 0 | 1) => void;

@@ -90,15 +90,15 @@ const RESPONDER = ['station'] as const;
  * Slots of the core above the limit of connections, for connections that are being refused: a quarter of the limit,
  * plus this number.
  */
-const SPARE_SLOTS = 64;
+export const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
 
 /**
  * Handshakes of strangers in progress, and the number above which an address must be validated first (docs/transport.md
  * §1).
  */
-const HALF_OPEN = 10_000;
-const RETRY_ABOVE = 500;
+export const HALF_OPEN = 10_000;
+export const RETRY_ABOVE = 500;
 
 /** Concurrent requests of one peer; each is one message. */
 const MAX_REQUESTS = 64;

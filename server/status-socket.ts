@@ -34,9 +34,9 @@ const SOCKET = 'basestation.sock';
  */
 const MAX_PATH = 103;
 /** Concurrent connections: each is closed as soon as its document has left. */
-const CONNECTIONS = 16;
+export const CONNECTIONS = 16;
 /** ms that a base station may take to answer, and most bytes of a document. */
-const PATIENCE = 5_000;
+export const PATIENCE = 5_000;
 const MAX_DOCUMENT = 64 << 20;
 
 /**

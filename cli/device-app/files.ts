@@ -27,7 +27,7 @@ export interface FilesOptions {
   readonly maxFiles?: number;
 }
 
-const MAX_FILES = 10_000;
+export const MAX_FILES = 10_000;
 
 /**
  * Serves files from and to `directory` on the stream port FILE_PORT. The caller's process must hold the directory:

@@ -24,8 +24,8 @@ const EVENTS: ReadonlyMap<string, string> = new Map([
 const REFUSED = /^(\w+) refused$/;
 
 /** Refusals printed a second, and at once. */
-const REFUSALS = 1 / 3;
-const REFUSALS_AT_ONCE = 20;
+export const REFUSALS = 1 / 3;
+export const REFUSALS_AT_ONCE = 20;
 
 /** Returns a log that also hands on the events. @param print gets each one, never more than strangers may cause */
 export function stationEvents(log: Log, clock: Pick<Clock, 'now'>, print: (event: object) => void): Log {

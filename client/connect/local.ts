@@ -24,7 +24,7 @@ import { FIRST_TIMEOUT, raceOf } from './direct.ts';
  * switched off: it gets four Initiates, and a failing connect waits no longer for it. On a network that loses a fifth
  * of the packets each way, one of the four is answered in all but one of 60 handshakes.
  */
-const HANDSHAKE_TIMEOUT = 2_500;
+export const HANDSHAKE_TIMEOUT = 2_500;
 
 /** The device to search for, the time limit, and the method. */
 export type LocalSearch = Pick<FindDeviceOptions, 'productId' | 'deviceId' | 'timeout' | 'scanAll'>;

@@ -58,8 +58,8 @@ const KINDS: Record<keyof GatewayOptions, Kind> = {
 };
 
 /** Requests under way at the device; it serves 64 of one connection, observations included. */
-const MAX_REQUESTS = 24;
-const REQUEST_TIMEOUT = 60_000;
+export const MAX_REQUESTS = 24;
+export const REQUEST_TIMEOUT = 60_000;
 
 /** A listening gateway. */
 export class Gateway {

@@ -43,7 +43,7 @@ export interface Observer {
 }
 
 /** The number that a device keeps for one connection. */
-const MAX_OBSERVATIONS = 32;
+export const MAX_OBSERVATIONS = 32;
 const CONFIRMABLE_EVERY = 8;
 
 /** Errors of an observation whose connection was lost. */

@@ -17,9 +17,9 @@ import type { TunnelListener } from '../platform.ts';
 import { LocalFlow, type Target } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
-const IDLE_TIMEOUT = 120_000;
+export const IDLE_TIMEOUT = 120_000;
 /** Our constant: half of a device's limit for one client, so that ending and beginning flows fit together. */
-const MAX_FLOWS = 128;
+export const MAX_FLOWS = 128;
 /** Our constant, ms. */
 const REST = 1_000;
 /** Our constants: datagrams that wait to leave for local programs, and their bytes. */

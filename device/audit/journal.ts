@@ -35,8 +35,8 @@ interface ResumePoint {
 const VERSION = 1;
 /** Bytes per write, and the most that a crash can tear. */
 const MAX_BATCH = 64 * 1024;
-const DEFAULT_SEGMENT = 1024 * 1024;
-const DEFAULT_SEGMENTS = 16;
+export const DEFAULT_SEGMENT = 1024 * 1024;
+export const DEFAULT_SEGMENTS = 16;
 
 /** Events that only the journal writes. */
 export const JOURNAL_EVENTS: ReadonlySet<string> = new Set([LOG_STARTED, SEGMENT_STARTED, IDENTITY_CHANGED, 'log-repaired']);

@@ -19,19 +19,19 @@ export const attemptClasses: readonly AttemptClass[] = ['paired', 'local', 'remo
 
 export const SLOTS = 256;
 /** Failures that cost no wait. */
-const FREE = 5;
+export const FREE = 5;
 /** Longest wait; also the time after which one failure is forgiven. */
 export const LONGEST_WAIT = 900_000;
-const SECOND = 1000;
+export const SECOND = 1000;
 const DAY = 86_400_000;
 /** Failures of a remote slot in a day. */
-const DAILY = 100;
+export const DAILY = 100;
 /** Further failures change nothing: the wait is the longest. */
 const MAX_COUNTED = FREE + Math.ceil(Math.log2(LONGEST_WAIT / SECOND));
-const DEVICE_BURST = 10;
-const DEVICE_RATE = 1;
+export const DEVICE_BURST = 10;
+export const DEVICE_RATE = 1;
 /** Runs that may begin per second. */
-const BEGIN_RATE = 5;
+export const BEGIN_RATE = 5;
 
 /** Counters of one slot. */
 interface Slot {

@@ -8,7 +8,7 @@
  */
 
 /** Our constant: all connections to services, TCP and UDP. A quarter of 1,024 descriptors is left for all else. */
-const CAPACITY = 768;
+export const CAPACITY = 768;
 
 export class TunnelConcurrencyLimit {
   /** Connections in all. */

@@ -12,9 +12,9 @@ import { type TunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
 import { UdpFlow } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
-const IDLE_TIMEOUT = 120_000;
+export const IDLE_TIMEOUT = 120_000;
 /** Our constant: concurrent flows of one client's connection. */
-const FLOWS_PER_CLIENT = 256;
+export const FLOWS_PER_CLIENT = 256;
 
 /** A UDP server that clients may reach through the device. */
 export interface UdpTunnelService extends TunnelService {

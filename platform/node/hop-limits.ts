@@ -19,7 +19,7 @@ import { orElse } from '../../protocol/or-else.ts';
  * Most waiting datagrams. A device's four rounds send up to 96 openers, 1 to 10 ms apart within a round; fewer than
  * this wait at a time on a socket that sends.
  */
-const MAX_WAITING = 64;
+export const MAX_WAITING = 64;
 /** Default hop limit of new sockets on Linux. */
 const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/net/ipv6/conf/default/hop_limit' };
 /** Default of other systems. */

@@ -17,7 +17,7 @@ import { SvcError } from '../../protocol/errors/index.ts';
 import { unsentBytes } from './unsent-bytes.ts';
 
 /** Longest time without progress that a reset waits for the bytes before it, ms. */
-const LINGER = 5_000;
+export const LINGER = 5_000;
 /** Between two looks at that progress, ms: at first, and at last. */
 const FIRST_LOOK = 2;
 const LAST_LOOK = 100;

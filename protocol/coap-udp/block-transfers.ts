@@ -27,12 +27,12 @@ export interface WholeRequest {
 }
 
 /** Maximum bytes of one body. */
-const MAX_BODY = 1 << 20;
+export const MAX_BODY = 1 << 20;
 /** Maximum bytes of all bodies. */
-const ROOM = 16 << 20;
-const MAX_TRANSFERS = 64;
+export const ROOM = 16 << 20;
+export const MAX_TRANSFERS = 64;
 /** ms */
-const TRANSFER_TIMEOUT = 60_000;
+export const TRANSFER_TIMEOUT = 60_000;
 /** 1,024 bytes: the largest block over UDP, which fits the packets of any link (RFC 7252 §4.6). */
 const LARGEST_EXPONENT = 6;
 

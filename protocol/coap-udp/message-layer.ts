@@ -53,8 +53,8 @@ export type MessageLayerEvent =
 /** RFC 7252 §4.8, ms. */
 const ACK_TIMEOUT = 2000;
 const ACK_RANDOM_FACTOR = 1.5;
-const MAX_RETRANSMIT = 4;
-const EXCHANGE_LIFETIME = 247_000;
+export const MAX_RETRANSMIT = 4;
+export const EXCHANGE_LIFETIME = 247_000;
 const NON_LIFETIME = 145_000;
 
 /**
@@ -63,8 +63,8 @@ const NON_LIFETIME = 145_000;
  */
 const ACK_DELAY = 500;
 /** Limits of remembered requests, and of messages that wait for an acknowledgement or a reset. */
-const MAX_REMEMBERED = 4096;
-const MAX_OUTGOING = 1024;
+export const MAX_REMEMBERED = 4096;
+export const MAX_OUTGOING = 1024;
 
 interface RequestEntry extends SentMessage {
   /** Kept until it is answered: its content may be long and is not needed afterwards. */

@@ -48,6 +48,10 @@ export type ExchangesEvent = RequesterEvent | ResponderEvent | { readonly kind: 
 export const DEFAULT_TIMEOUT = 120_000;
 
 const MAX_BODY = 1 << 24;
+/** Our defaults: `maxBody`, `maxTransfers` and `transferTimeout`. */
+export const DEFAULT_BODY = 1 << 20;
+export const DEFAULT_TRANSFERS = 8;
+export const TRANSFER_TIMEOUT = 30_000;
 /** Class of the signal codes (RFC 8323 §5): none are sent, and received ones are ignored. */
 const SIGNALS = 7;
 const EMPTY_LENGTH = 2;
@@ -71,9 +75,9 @@ export class Exchanges {
     };
     const {
       maxRequests = 64,
-      maxBody = 1 << 20,
-      maxTransfers = 8,
-      transferTimeout = 30_000,
+      maxBody = DEFAULT_BODY,
+      maxTransfers = DEFAULT_TRANSFERS,
+      transferTimeout = TRANSFER_TIMEOUT,
       criticalOptions = [],
       firstExchange = 1,
     } = options;

@@ -13,7 +13,7 @@ interface Entry {
 }
 
 /** Most automatic answers that may wait. */
-const MAX_AUTOMATIC = 256;
+export const MAX_AUTOMATIC = 256;
 
 /** Messages that wait until the channel takes them. */
 export class Outbox {

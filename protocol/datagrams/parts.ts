@@ -10,11 +10,11 @@ import { encodeFlowPart, type FlowDatagram, type FlowPart } from './flow-datagra
 export const MAX_PARTS = 64;
 const LARGEST = 65_527;
 /** PROTOCOL.md §9: incomplete datagrams of a connection, their bytes, and ms until one is given up. */
-const MAX_SETS = 64;
-const MAX_BYTES = 256 * 1024;
-const LONGEST = 1_000;
+export const MAX_SETS = 64;
+export const MAX_BYTES = 256 * 1024;
+export const LONGEST = 1_000;
 /** Our constant: bytes that a part counts for besides its own, since many small ones take more memory. */
-const PART_COST = 64;
+export const PART_COST = 64;
 
 /**
  * Cuts a datagram into parts of about the same length.

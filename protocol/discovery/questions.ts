@@ -2,7 +2,7 @@
 import { type DnsMessage, type DnsQuestion, type DnsRecord, dnsQuery } from './records.ts';
 
 /** Maximum bytes of one message, names not compressed: 1,500 less the headers of IPv6 and UDP, and some margin. */
-const MAX_MESSAGE = 1400;
+export const MAX_MESSAGE = 1400;
 /** Bytes of the DNS header, of a question and of a PTR record, without names. */
 const HEADER = 12;
 const QUESTION = 4;

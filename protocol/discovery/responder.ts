@@ -27,7 +27,7 @@ const ANNOUNCEMENTS = 2;
 /** ms between two multicasts of a record (§6), and between announcements (§8.3). */
 const SECOND = 1000;
 /** Most waiting answers; beyond it questions are dropped, and queriers repeat them. */
-const MAX_WAITING = 32;
+export const MAX_WAITING = 32;
 
 /** The source of a message. */
 export interface MdnsSource {

@@ -14,10 +14,10 @@ import type { DnsRecord } from './records.ts';
 /** Most instances of one link, besides those asked for by name. */
 export const MAX_INSTANCES = 1024;
 /** Two, as two devices may have the same name (PROTOCOL.md §11). */
-const MAX_SRV = 2;
-const MAX_TXT = 2;
+export const MAX_SRV = 2;
+export const MAX_TXT = 2;
 /** Most addresses of one family of a host. */
-const MAX_ADDRESSES = 8;
+export const MAX_ADDRESSES = 8;
 
 const SECOND = 1000;
 /** The longest pause between two questions (RFC 6762 §5.2). */

@@ -24,12 +24,12 @@ import { type ScannedService, serviceOf, signatureOf } from './scanned-service.t
 
 const SECOND = 1000;
 /** Number of queries for missing records. */
-const TRIES = 4;
+export const TRIES = 4;
 /** ms between two passes over the cache. */
-const STEP = 100;
-const MAX_MESSAGES = 4;
+export const STEP = 100;
+export const MAX_MESSAGES = 4;
 /** Maximum bytes of TXT, with a length byte per item (RFC 6763 §6.2). A longer record is ignored. */
-const MAX_TXT_BYTES = 1300;
+export const MAX_TXT_BYTES = 1300;
 
 /** An instance appeared, changed, or disappeared (`service` null). */
 export interface ServiceEvent {

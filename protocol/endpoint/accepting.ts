@@ -36,7 +36,7 @@ import { InitiateRates, NetworkLimiter } from './rate.ts';
 import { RetryTokens } from './retry.ts';
 
 /** Handshakes a second per address under load (docs/transport.md §1). */
-const HANDSHAKE_RATE = 5;
+export const HANDSHAKE_RATE = 5;
 
 export class Acceptor {
   readonly halfOpen: HalfOpenTable;

@@ -18,7 +18,7 @@ export interface PacketBatch {
 }
 
 /** Most waiting handshake packets; further ones are dropped, and their senders repeat them. */
-const MAX_WAITING = 1024;
+export const MAX_WAITING = 1024;
 
 /** Packets of the data plane, in the core's memory. */
 export class CoreBatch implements PacketBatch {

@@ -21,7 +21,7 @@ import { Slot } from './registry.ts';
 /** Length of the tag of a Noise message. */
 const TAG_LENGTH = 16;
 /** Further Completes a second per address that are processed after an invalid one (docs/transport.md §1). */
-const FAILURE_RATE = 5;
+export const FAILURE_RATE = 5;
 const BUSY_REASON = 'no room for another connection';
 const NOTHING = Object.freeze({});
 const DOWNGRADE_REASON = 'a better version was on offer';

@@ -30,7 +30,7 @@ export interface Context {
  * Our constant: share of a core's byte streams reserved for those being refused: each needs a record until its reset
  * has arrived.
  */
-const RESET_SHARE = 1 / 16;
+export const RESET_SHARE = 1 / 16;
 
 /** Returns the number of byte streams that peers may hold open. */
 export function mostStreams(core: Core): number {

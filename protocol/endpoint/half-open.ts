@@ -16,9 +16,9 @@ import { type Timed, Timers } from './timers.ts';
 /**
  * ms without a packet after which a handshake is dropped, and ms from its beginning after which another may replace it.
  */
-const HALF_OPEN_LIFETIME = 10_000;
+export const HALF_OPEN_LIFETIME = 10_000;
 /** Longest time of a handshake, ms, however many packets arrive. */
-const MAX_LIFETIME = 60_000;
+export const MAX_LIFETIME = 60_000;
 /** Most kept Data packets that overtook the Complete. */
 export const MAX_EARLY = 4;
 

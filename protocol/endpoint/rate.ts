@@ -6,7 +6,7 @@ import { networkOf } from '../address.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
 /** Most networks with a bucket; beyond it the first is forgotten. */
-const MAX_NETWORKS = 4096;
+export const MAX_NETWORKS = 4096;
 
 /** A bucket per IPv4 address or IPv6 /64. */
 export class NetworkLimiter {
@@ -31,11 +31,11 @@ export class NetworkLimiter {
 }
 
 /** Initiates a second, and burst, that are answered for each network, whatever others send. */
-const PER_NETWORK = 20;
+export const PER_NETWORK = 20;
 /** For all networks together, also the burst: answering them may cost about a tenth of a processor. */
-const OVERALL = 10_000;
+export const OVERALL = 10_000;
 /** Answered a second beyond the networks' shares: otherwise spoofing an address would shut it out. */
-const BEYOND = 5_000;
+export const BEYOND = 5_000;
 const BEYOND_BURST = 500;
 
 /**

@@ -13,7 +13,7 @@ import { ID_LENGTH, TOKEN_LENGTH, u32 } from '../packet/index.ts';
 
 const ENTRY_LENGTH = ID_LENGTH + TOKEN_LENGTH;
 /** Most ids with the same first word. */
-const MAX_SHARED = 16;
+export const MAX_SHARED = 16;
 
 /** An id, and the token of a Reset for it. */
 export interface RemoteId {

@@ -9,7 +9,7 @@ import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
 /** Resets a second, and burst: a station that restarts has to answer every peer. */
-const RATE = 1000;
+export const RATE = 1000;
 
 export class Resets {
   readonly #crypto: CryptoProvider;

@@ -31,7 +31,7 @@ import { type GrantedMapping, type MappingRequests, NatPmpRequests, PcpRequests 
 const FIRST_TIMEOUT = { PCP: 3_000, 'NAT-PMP': 250 } as const;
 
 /** Our constants: requests without an answer before the gateway counts as silent: 21 s of PCP, and 8 s of NAT-PMP. */
-const TRIES = { PCP: 3, 'NAT-PMP': 5 } as const;
+export const TRIES = { PCP: 3, 'NAT-PMP': 5 } as const;
 /**
  * Requested lifetime, s. A gateway does not announce its restart here, so a mapping may be missing for half of this.
  */
@@ -40,13 +40,13 @@ const LIFETIME = 3_600;
 const MIN_LIFETIME = 60;
 const MAX_LIFETIME = 86_400;
 /** ms between two renewals (RFC 6887 §11.2.1). */
-const MIN_PAUSE = 4_000;
+export const MIN_PAUSE = 4_000;
 /**
  * ms until a gateway that refused or was silent is asked again. If it states a time, that time counts, within these
  * bounds.
  */
-const REST = 900_000;
-const MIN_REST = 60_000;
+export const REST = 900_000;
+export const MIN_REST = 60_000;
 /** Number of deletion requests, and ms between them. */
 const DELETIONS = 3;
 const DELETION_TIMEOUT = 250;

@@ -98,7 +98,7 @@ interface Release {
 }
 
 /** ms for which a route continues after one end released it: the other end may still need to receive the close. */
-const RELEASE_DELAY = 3_000;
+export const RELEASE_DELAY = 3_000;
 
 /**
  * A route has ended by itself; `end` is one of its ends. idle: no packet arrived within the idle timeout. released: an

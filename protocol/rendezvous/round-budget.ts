@@ -16,7 +16,7 @@ export const MAX_CHECKS = 10;
 export const ROUND_LIFETIME = 30_000;
 
 // Our constants: 8 candidates, 32 predicted ports, 16 addresses known only from checks, and a few more.
-const MAX_PAIRS = 64;
+export const MAX_PAIRS = 64;
 const MAX_ADDRESSES = 64;
 
 /** `stranger`: neither paired nor with a password session. */

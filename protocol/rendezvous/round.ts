@@ -35,7 +35,7 @@ const PACE_FIRST = 1;
  * Most answered checks of the peer: those of 64 pairs and of 256 sockets are fewer. An answer goes to the source that
  * the check claims.
  */
-const MAX_ANSWERS = 1_024;
+export const MAX_ANSWERS = 1_024;
 /** A datagram to send. */
 export interface RoundPacket {
   readonly socket: number;

@@ -40,31 +40,31 @@ export type { PeerClass, RoundBudget, SendVerdict } from './round-budget.ts';
  * Checks and openers of a host: the burst, which lets the packets to the 32 predicted ports of a round leave together,
  * and the number a second: 200 in any second.
  */
-const BURST = 40;
-const PER_SECOND = 160;
+export const BURST = 40;
+export const PER_SECOND = 160;
 /** Packets of a spray: a late timer may catch up with four. */
-const SPRAY_PER_SECOND = 100;
+export const SPRAY_PER_SECOND = 100;
 const SPRAY_BURST = 5;
 /** 1,024 ports at 100 a second, and time for answers. ms */
 export const SPRAY_LIFETIME = 15_000;
 /** Between two sprays for the same reason, ms; a known peer's need not wait after one that was answered. */
 const SPRAY_PAUSE = 3_600_000;
 /** Reasons of each class within that time: a stranger has any number of keys, and each is another reason. */
-const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger: 8 };
+export const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger: 8 };
 /** Packets for strangers to trusted addresses that have not answered: burst, and number a second. */
-const TRUSTED_BURST = 2_000;
-const TRUSTED_PER_SECOND = 5;
+export const TRUSTED_BURST = 2_000;
+export const TRUSTED_PER_SECOND = 5;
 const MINUTE = 60_000;
 /**
  * Packets to an unvalidated address in all rounds of a class: the burst, and the ms in which as many become available
  * again.
  */
-const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
+export const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
   known: [12, MINUTE],
   stranger: [6, 30 * MINUTE],
 };
 /** Unvalidated addresses remembered for that, of each class: forged checks can name any number. */
-const MAX_UNVALIDATED = 1_024;
+export const MAX_UNVALIDATED = 1_024;
 
 /** Limits of a host. */
 export interface HostLimits {

@@ -14,7 +14,7 @@ import type { MdnsBrowser } from './browser.ts';
  * Most candidates of one search. Any host on the link can use them up; later ones are not reported, and the other
  * channels of the connect are not affected.
  */
-const MAX_CANDIDATES = 32;
+export const MAX_CANDIDATES = 32;
 
 /** A possible address of the device, with a zone if it is valid on one link only. */
 export type DeviceCandidate = SocketAddress;

@@ -39,7 +39,7 @@ import { startEndpoint } from './start-endpoint.ts';
 /**
  * Bytes of all bodies that peers send in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`).
  */
-const BODY_ROOM = 32 << 20;
+export const BODY_ROOM = 32 << 20;
 
 /** One party on the network. Made by `open`. */
 export class Host {

@@ -53,9 +53,9 @@ class Entry implements Route {
 }
 
 /** ms that a route may stay unused before it is forgotten: longer than any connect takes. */
-const MAX_UNUSED = 120_000;
+export const MAX_UNUSED = 120_000;
 /** Routes above which the oldest unused ones are dropped at once, so that a base station cannot fill our memory. */
-const MAX_ROUTES = 1024;
+export const MAX_ROUTES = 1024;
 
 /** The path of a route: through the station that is the peer of a channel, wherever the channel migrates. */
 class RoutePath implements Path {

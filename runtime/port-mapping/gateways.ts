@@ -5,7 +5,7 @@ import { formatAddress, inPrefix, parseAddress, parsePrefix } from '../../protoc
 import { addressKind } from '../../protocol/special-addresses.ts';
 
 /** Most gateways to ask: more indicate a mistake in the routing table. */
-const MAX_GATEWAYS = 4;
+export const MAX_GATEWAYS = 4;
 
 export interface Gateway {
   readonly address: string;

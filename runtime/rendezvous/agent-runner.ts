@@ -28,7 +28,7 @@ export interface AgentRunnerOptions {
 }
 
 /** Sockets that a client may make a device adopt in a round: as many as a connection has paths. */
-const MAX_ADOPTED = 4;
+export const MAX_ADOPTED = 4;
 
 export class AgentRunner {
   readonly #options: AgentRunnerOptions;

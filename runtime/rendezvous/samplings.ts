@@ -12,8 +12,8 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 /**
  * Samplings at once, and as many again in a minute: each is at most 9 requests of 20 bytes to ports that do not answer.
  */
-const OF_TRUSTED = 20;
-const OF_OTHERS = 10;
+export const OF_TRUSTED = 20;
+export const OF_OTHERS = 10;
 const MINUTE = 60;
 
 /** @typeParam F the findings */

@@ -24,8 +24,8 @@ import {
 import { whileOpen } from './while-open.ts';
 
 /** Our constants: unclaimed datagrams kept for a session, and their bytes; the oldest is dropped first. */
-const MAX_EARLY = 32;
-const MAX_EARLY_BYTES = 256 * 1024;
+export const MAX_EARLY = 32;
+export const MAX_EARLY_BYTES = 256 * 1024;
 
 /**
  * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). If a datagram of at

@@ -8,7 +8,7 @@ import type { Cancel, Clock } from '../../platform/environment.ts';
  * Our constant: ms between two sweeps. Long enough that consecutive requests reuse everything, short enough that memory
  * follows the activity.
  */
-const PAUSE = 5_000;
+export const PAUSE = 5_000;
 
 /** An object that can free memory. */
 export interface Sweepable {

@@ -22,7 +22,7 @@ import type { ConfiguredStation, StationAddress } from './station-address.ts';
 export type StationVerification = 'pinned' | 'tls';
 
 /** ms for the document. */
-const TIMEOUT = 5_000;
+export const TIMEOUT = 5_000;
 
 /** Errors that are reported instead of the mismatched key. */
 const DECISIVE: readonly string[] = ['CERTIFICATE_VALIDATION_FAILED', 'STOPPED'];

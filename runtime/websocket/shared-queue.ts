@@ -3,7 +3,7 @@
  */
 
 /** Our constant, bytes. */
-const LIMIT = 64 << 20;
+export const LIMIT = 64 << 20;
 
 export class SharedQueue {
   /** Bytes that wait in queues and pipes. */

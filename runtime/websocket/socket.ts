@@ -45,9 +45,9 @@ export interface WebSocketSocketOptions {
 /** Largest message, bytes, and so the upper bound of `MaxUdpPayload`. */
 export const MAX_MESSAGE = 65_535;
 /** Bytes that may be in flight at least, at most, and ms in which they should have left. */
-const MIN_BOUND = 64 << 10;
-const MAX_BOUND = 1 << 20;
-const DRAIN_TIME = 100;
+export const MIN_BOUND = 64 << 10;
+export const MAX_BOUND = 1 << 20;
+export const DRAIN_TIME = 100;
 /** The bound while all WebSockets together hold too much. */
 const BOUND_WHEN_FULL = 2 * ETHERNET_PAYLOAD;
 /** Part of the bound to which a full pipe must drain before it takes packets again. */

@@ -16,7 +16,7 @@ import { checkDeviceIds, checkId, checkName } from './rules.ts';
  * Most open invitations of one product. Only users who may create invitations can reach it; slots are freed when
  * invitations are used, revoked or expire.
  */
-const OPEN_PER_PRODUCT = 1_000;
+export const OPEN_PER_PRODUCT = 1_000;
 /** Digits of the hash that name an invitation in lists, and the fewest that may name one. */
 const ID_DIGITS = 12;
 const MIN_ID_DIGITS = 6;

@@ -41,18 +41,18 @@ const MOST = 24 * HOUR;
 /** ms for which a set remains valid beyond its time when there is no newer one. */
 const GRACE = 24 * HOUR;
 /** ms between two requests for one app. */
-const PAUSE = 30 * SECOND;
+export const PAUSE = 30 * SECOND;
 /**
  * ms for resolver and request together: less than a session without a valid credential lives (`arrivalTimeout`), so
  * that its client gets an answer.
  */
 export const TIMEOUT = 3 * SECOND;
 /** Most bytes of a set. */
-const MAX_LENGTH = 65_536;
+export const MAX_LENGTH = 65_536;
 /** Most apps whose keys are cached. */
-const CAPACITY = 1_000;
+export const CAPACITY = 1_000;
 /** Concurrent requests, for one organization and in total. */
-const REQUESTS = { perKey: 4, total: 64 };
+export const REQUESTS = { perKey: 4, total: 64 };
 
 interface Entry {
   readonly uri: string;

@@ -14,7 +14,7 @@ export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519
 export type Algorithm = (typeof ALGORITHMS)[number];
 
 /** Most keys of a set, usable or not. */
-const MAX_KEYS = 100;
+export const MAX_KEYS = 100;
 
 /** A key that verifies tokens. */
 export interface VerificationKey {

@@ -40,8 +40,8 @@ export interface TokenVerifierOptions {
 }
 
 /** Most tokens remembered, and devices that they name: an issuer may name two thousand in each. */
-const CAPACITY = 10_000;
-const MAX_DEVICES = 100_000;
+export const CAPACITY = 10_000;
+export const MAX_DEVICES = 100_000;
 
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;

@@ -13,7 +13,7 @@ export interface AccessToken {
 /** ms before its expiry from which a token is no longer used: a notification may take that long. */
 const MARGIN = 120_000;
 /** Most credentials remembered. */
-const CAPACITY = 1_000;
+export const CAPACITY = 1_000;
 
 interface Entry {
   readonly token: string;

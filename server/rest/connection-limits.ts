@@ -11,8 +11,8 @@ import { networkOf } from '../../protocol/address.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 
 /** Connections of one address (IPv4) or /64 (IPv6), and in total, for each kind. */
-const PER_ADDRESS = 64;
-const TOTAL = 1_024;
+export const PER_ADDRESS = 64;
+export const TOTAL = 1_024;
 
 /** Permitted uses of a connection. */
 export type ConnectionKind = 'requests' | 'upgrade';

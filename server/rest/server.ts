@@ -41,11 +41,11 @@ export interface RestOptions {
   webSockets?: Pick<UpgradeOptions, 'webSockets' | 'nextIndex' | 'now'>;
 }
 
-const REQUEST_TIMEOUT = 10_000;
+export const REQUEST_TIMEOUT = 10_000;
 const CLOSING_TIME = 1_000;
 /** Most bytes of a body, and of all headers. */
 const BODY_LIMIT = 65_536;
-const HEADER_LIMIT = 16_384;
+export const HEADER_LIMIT = 16_384;
 
 /** Builds the application. @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp(options: RestOptions): FastifyInstance {

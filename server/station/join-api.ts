@@ -40,12 +40,12 @@ export interface JoinApiOptions {
 }
 
 /** Failed joins a minute from one address (IPv4) or /64 (IPv6). */
-const FAILURES = 10;
+export const FAILURES = 10;
 const MINUTE = 60;
 
 /** Joins a second from one address, and burst: a successful one may be repeated, and each reads the storage twice. */
-const JOINS = 5;
-const JOINS_AT_ONCE = 50;
+export const JOINS = 5;
+export const JOINS_AT_ONCE = 50;
 
 /** The text of every refusal of a token, whatever the reason. */
 const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';

@@ -49,7 +49,7 @@ export interface OutboundOptions {
  * Concurrent calls of one device while half of all are in use: devices with slow services do not hold the slots of the
  * others.
  */
-const CROWDED_PER_DEVICE = 1;
+export const CROWDED_PER_DEVICE = 1;
 /** s after which a device with too many calls under way may try again. */
 const BUSY_SECONDS = 1;
 

@@ -28,9 +28,9 @@ export interface RelayOptions {
 }
 
 /** Packets that wait for one end, and for all ends together. */
-const QUEUE_PER_END = 64;
-const QUEUE_TOTAL = 4096;
-const RETRY_DELAY = 1;
+export const QUEUE_PER_END = 64;
+export const QUEUE_TOTAL = 4096;
+export const RETRY_DELAY = 1;
 
 /** The relay of one base station. */
 export class Relay {

@@ -37,12 +37,12 @@ export interface StunOptions extends Pick<StationSettings, 'stunPort' | 'stunAdd
 /**
  * Requests a second of one address (IPv4) or /64 (IPv6), and burst: a host sends a few when its network changes.
  */
-const PER_ADDRESS = 10;
-const PER_ADDRESS_BURST = 30;
+export const PER_ADDRESS = 10;
+export const PER_ADDRESS_BURST = 30;
 /** Requests a second in total: after a restart all attached devices send one within a minute. */
-const TOTAL = 2_000;
+export const TOTAL = 2_000;
 /** Answers that may wait to leave one socket. */
-const MAX_WAITING = 256;
+export const MAX_WAITING = 256;
 const MAX_PORT = 0xffff;
 
 /** Addresses that mean all of a host. */

@@ -13,10 +13,10 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 import type { PipeHandlers } from '../station/web-sockets.ts';
 
 /** Pings and pongs a second, and burst: a proxy sends one every few seconds. */
-const CONTROL_RATE = 2;
-const CONTROL_BURST = 20;
+export const CONTROL_RATE = 2;
+export const CONTROL_BURST = 20;
 /** Bytes waiting for a peer that does not read, above which its pings get no answer. */
-const MAX_BUFFERED = 64 << 10;
+export const MAX_BUFFERED = 64 << 10;
 /** Prefix of the library's error codes for what a peer may not send. */
 const LIBRARY_ERROR = 'WS_ERR_';
 /** RFC 6455 §7.4.1. */

@@ -34,12 +34,12 @@ export interface UpgradeOptions {
 }
 
 /** Most fragments of one message: packets come in one. */
-const MAX_FRAGMENTS = 64;
+export const MAX_FRAGMENTS = 64;
 /**
  * Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of
  * 576 bytes, which every IPv4 host accepts (RFC 791).
  */
-const MAX_CHUNKS = 128;
+export const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
 const CLOSE_TIMEOUT = 1_000;
 /** ms that a peer has to read a refusal and close. */

@@ -19,8 +19,8 @@ export type { DeviceFacade, DeviceFacts } from './device-facade.ts';
  * recorded in the audit log: without a rate, the lowest role could rotate everything out of the log within a minute.
  * Changes to other users need rights over those users, and have no rate.
  */
-const CHANGE_BURST = 30;
-const CHANGE_SECONDS = 2;
+export const CHANGE_BURST = 30;
+export const CHANGE_SECONDS = 2;
 
 /** Every endpoint (docs/iam.md). */
 export const iamEndpoints: readonly IamEndpoint[] = [...pairingEndpoints, ...deviceEndpoints, ...userEndpoints, ...userSettingEndpoints];

@@ -7,8 +7,8 @@ import { TokenBucket } from '../../../protocol/token-bucket.ts';
 
 const MINUTE = 60;
 /** Attempts per address, and in total. */
-const PER_ADDRESS = 10;
-const TOTAL = 30;
+export const PER_ADDRESS = 10;
+export const TOTAL = 30;
 
 /** Attempts on one device. */
 export class PairingRates {

@@ -1,0 +1,24 @@
+import type { Limit } from '../../protocol/limits.ts';
+import { MAX_WAITING } from './hop-limits.ts';
+import { LINGER } from './tcp.ts';
+
+export const device: readonly Limit[] = [
+  {
+    name: 'A TCP tunnel connection whose one side was reset',
+    value: LINGER,
+    unit: "64 KiB and the stream's window, until the other side has what came before",
+    filledBy: 'clients with permission, the service',
+    next: 'It counts as a connection; others keep theirs',
+    freedWhen: 'The other side has all of it; #s without progress; the session ends',
+    test: 'test/platform/node/tcp.test.ts',
+  },
+  {
+    name: 'Datagrams with their own hop limit that wait at one socket',
+    value: MAX_WAITING,
+    unit: '# for each family',
+    filledBy: 'peers that have it send more than leave',
+    next: 'Dropped, as on any network: a later round sends again. Packets without one wait at most until these have left.',
+    freedWhen: 'They have left; the socket closes',
+    test: 'test/platform/node/hop-limits.test.ts',
+  },
+];

@@ -1,0 +1,122 @@
+/** docs/limits.md has every limit, as the code has it, and PROTOCOL.md §9 and core-as say the same. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { MESSAGE_LIMIT } from '../../bindings/index.ts';
+import { groups, limitsDocument, limitsOf, rooms, rowsOf, testsOf, valuesOf } from '../limits/document.ts';
+import { imports, root, sources, targetOf, textOf } from './imports.ts';
+
+const limits = groups.flatMap(limitsOf);
+const FOLDERS = ['bindings', 'protocol', 'platform', 'runtime', 'device', 'client', 'server', 'cli'];
+
+/** Rows of PROTOCOL.md §9 that limit nothing which another party can use up, or only on its own connection. */
+const NO_LIMITS: readonly string[] = [
+  'credit for streams that move, for those whose limit has risen; what such a stream may use of it',
+  'active_connection_id_limit',
+  'paths of a connection',
+  'replay window, at least',
+  'ACK ranges in a frame',
+  'packet size at first, BASE_PLPMTU',
+  'maximum ACK delay by default (`MaxAckDelay` is always announced)',
+  'packet threshold, time threshold, granularity',
+  'initial RTT',
+  'packets, time under one key',
+  'Retry token',
+  'delay of the ACK of Complete',
+  'CoAP exchange',
+  'keep-alive by default',
+  'idle timeout by default',
+  'candidates of an endpoint',
+  'hop limits of openers',
+  'predicted ports of a round',
+  'longest PTO with back-off',
+  'content of a DATAGRAM frame that always fits',
+];
+
+/** Row of PROTOCOL.md §9 → its numbers, in bytes and ms. */
+const constants: ReadonlyMap<string, readonly number[]> = new Map(
+  (/\n## 9\. Constants\n([\s\S]*?)\n## /.exec(textOf('PROTOCOL.md'))?.[1] ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1)
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map(([, name, value]) => [name!, numbersOf(value!)]),
+);
+
+function numbersOf(text: string): number[] {
+  const units: Readonly<Record<string, number>> = { s: 1000, min: 60_000, h: 3_600_000, KiB: 1024, R: MESSAGE_LIMIT };
+  return [...text.matchAll(/(\d[\d,]*)(?: (s|min|h|KiB|R)\b)?/g)].map(
+    ([, digits, unit]) => Number(digits!.replaceAll(',', '')) * (units[unit ?? ''] ?? 1),
+  );
+}
+
+/** Constant of core-as with a number → its files and values: there are names in several files. */
+const ofCore = sources('core-as').flatMap((file) =>
+  [...textOf(file).matchAll(/^(?:export )?const ([A-Z_0-9]+)(?:: \w+)? = ([\d_]+);/gm)].map(([, name, digits]) => ({
+    name: name!,
+    value: Number(digits!.replaceAll('_', '')),
+  })),
+);
+
+describe('docs/limits.md', () => {
+  it('is what `npm run limits` writes', () => {
+    expect(textOf('docs/limits.md')).toBe(limitsDocument());
+  });
+
+  it('has the limits of every limits.ts', () => {
+    const files = FOLDERS.flatMap(sources).filter((file) => file.endsWith('limits.ts'));
+    const exporting = files.filter((file) => new RegExp(`^export const (?:${groups.join('|')})\\b`, 'm').test(textOf(file)));
+    expect(Object.keys(rooms).sort()).toEqual(exporting.sort());
+    expect(
+      Object.values(rooms)
+        .flatMap(Object.keys)
+        .filter((name) => !groups.some((group) => group === name)),
+    ).toEqual([]);
+  });
+
+  it('has texts that no other file of the product imports', () => {
+    const imported = FOLDERS.flatMap(sources).flatMap((file) => imports(file).map((path) => targetOf(file, path) ?? ''));
+    expect(imported.filter((path) => path in rooms)).toEqual([]);
+  });
+
+  it.each(groups)('names each limit once: %s', (group) => {
+    const names = limitsOf(group).map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('has every cell, without a bar', () => {
+    const cells = limits.flatMap(({ name, filledBy, next, freedWhen }) => [name, filledBy, next, freedWhen]);
+    expect(cells.filter((cell) => cell === '' || cell.includes('|'))).toEqual([]);
+  });
+
+  it('names tests that exist', () => {
+    const exists = (path: string): boolean => /^test\/.+\.test\.ts$/.test(path) && existsSync(join(root, path));
+    expect(limits.filter((limit) => testsOf(limit).length === 0 || !testsOf(limit).every(exists))).toEqual([]);
+  });
+});
+
+describe('the numbers of limits', () => {
+  it('are those of PROTOCOL.md §9', () => {
+    const named = limits.flatMap(rowsOf);
+    const compared = [...constants].filter(([name]) => !NO_LIMITS.includes(name));
+    const missing = compared.map(([name, numbers]) => {
+      const values = limits.filter((limit) => rowsOf(limit).includes(name)).flatMap(valuesOf);
+      return { name, numbers: numbers.filter((number) => !values.includes(number)) };
+    });
+    expect(missing.filter(({ numbers }) => numbers.length > 0)).toEqual([]);
+    expect([...new Set(named)].sort()).toEqual(compared.map(([name]) => name).sort());
+    expect(NO_LIMITS.filter((name) => !constants.has(name))).toEqual([]);
+  });
+
+  it('are those of the constants of core-as', () => {
+    const wrong = limits.flatMap((limit) =>
+      (limit.core ?? []).filter((name) => {
+        const same = ofCore.filter((constant) => constant.name === name);
+        return same.length !== 1 || !valuesOf(limit).includes(same[0]!.value);
+      }),
+    );
+    expect(wrong).toEqual([]);
+    expect(limits.flatMap(({ core }) => core ?? []).length).toBeGreaterThan(0);
+  });
+});

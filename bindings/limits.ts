@@ -1,9 +1,8 @@
 import { DEFAULTS, MEMORY_PER_STREAM } from './module.ts';
 import { MESSAGE_LIMIT } from './options.ts';
 
-export const both = [
-  {
-    name: 'Packet slots in the core',
+export const both = {
+  'Packet slots in the core': {
     value: [32, 128],
     unit: '# to #, shared by the sockets',
     core: ['BATCH', 'MAX_SLOTS'],
@@ -12,11 +11,10 @@ export const both = [
     freedWhen: 'The socket gives the packet back',
     test: ['test/protocol/endpoint/room.test.ts', 'test/runtime/host/stalled-socket.test.ts', 'test/runtime/driver-sockets.test.ts'],
   },
-];
+};
 
-export const device = [
-  {
-    name: 'Stream records of the core',
+export const device = {
+  'Stream records of the core': {
     value: DEFAULTS.memory / MEMORY_PER_STREAM,
     unit: '#, half of them for byte streams',
     filledBy: 'connected clients',
@@ -24,8 +22,7 @@ export const device = [
     freedWhen: 'The stream or message ends',
     test: 'test/bindings/fairness.test.ts',
   },
-  {
-    name: 'Bytes of streams received and not read',
+  'Bytes of streams received and not read': {
     value: [DEFAULTS.memory, 16_384, 2 * MESSAGE_LIMIT],
     unit: "about a quarter of the core's #B",
     setting: '`limitStreamSegments`',
@@ -38,8 +35,7 @@ export const device = [
     freedWhen: 'It is read; the stream or connection ends',
     test: ['test/bindings/unread.test.ts', 'test/bindings/fairness.test.ts', 'test/bindings/bounded.test.ts'],
   },
-  {
-    name: 'Bytes of streams to send',
+  'Bytes of streams to send': {
     value: DEFAULTS.memory,
     unit: "about a quarter of the core's #B",
     setting: '`limitStreamSegments`',
@@ -50,8 +46,7 @@ export const device = [
     freedWhen: 'It is acknowledged; the stream or connection ends',
     test: 'test/bindings/window.test.ts',
   },
-  {
-    name: 'Datagrams of one connection',
+  'Datagrams of one connection': {
     value: [64, 256, 16],
     unit: '# that wait for the reader; # to be sent, # while half of the memory for messages is in use',
     core: ['MAX_RECEIVED', 'MAX_OUTGOING', 'MAX_WHEN_SCARCE'],
@@ -60,4 +55,4 @@ export const device = [
     freedWhen: 'It is read, or sent',
     test: 'test/bindings/streams.test.ts',
   },
-];
+};

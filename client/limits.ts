@@ -1,9 +1,8 @@
-import type { Limit } from '../protocol/limits.ts';
+import type { Limits } from '../protocol/limits.ts';
 import { DEFAULT_CONNECTIONS, MAX_CONNECTIONS } from './svc-client.ts';
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Connections of a client',
+export const client: Limits = {
+  'Connections of a client': {
     value: [DEFAULT_CONNECTIONS, MAX_CONNECTIONS],
     unit: '#, at most #',
     setting: '`maxConnections`',
@@ -12,4 +11,4 @@ export const client: readonly Limit[] = [
     freedWhen: 'A connection closes, or a connect fails',
     test: 'test/client/limits.test.ts',
   },
-];
+};

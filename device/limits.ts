@@ -1,7 +1,7 @@
 import { DEFAULTS, MEMORY_PER_STREAM } from '../bindings/module.ts';
 import { ACCEPT_TIMEOUT } from '../protocol/connection/byte-streams.ts';
 import { RESET_SHARE } from '../protocol/endpoint/context.ts';
-import type { Limit } from '../protocol/limits.ts';
+import type { Limits } from '../protocol/limits.ts';
 import { defaultLimits, defaultParameters } from '../runtime/host/defaults.ts';
 import { PER_CONNECTION, PER_DEVICE } from './coap-observers.ts';
 import { STREAM_CREDIT } from './runtime.ts';
@@ -11,9 +11,8 @@ import { DEFAULT_MOST } from './token-upload.ts';
 const STREAMS = Math.ceil((DEFAULTS.memory / MEMORY_PER_STREAM) * (3 / 8) * (1 - RESET_SHARE));
 const ALONE = defaultParameters.maxStreams + STREAM_CREDIT;
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Connections of clients',
+export const device: Limits = {
+  'Connections of clients': {
     value: [defaultLimits.connections, defaultParameters.idleTimeout],
     setting: '`limitConnections`',
     filledBy: 'anyone who reaches the device',
@@ -25,8 +24,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The connection ends; #s without a packet',
     test: ['test/device/kept-connections.test.ts', 'test/protocol/endpoint/admission.test.ts', 'test/device/limits.test.ts'],
   },
-  {
-    name: 'Requests that the application is handling',
+  'Requests that the application is handling': {
     unit: 'no limit',
     setting: '`limitCoapServerRequests`',
     filledBy: 'clients',
@@ -34,16 +32,14 @@ export const device: readonly Limit[] = [
     freedWhen: 'The handler answers',
     test: 'test/client/connect/coap.test.ts',
   },
-  {
-    name: 'Observations of one connection',
+  'Observations of one connection': {
     value: PER_CONNECTION,
     filledBy: 'that client',
     next: 'A single answer without Observe. Its other requests, and other connections, are served.',
     freedWhen: 'It is cancelled, answered with no 2.xx, or its connection ends',
     test: 'test/device/observe.test.ts',
   },
-  {
-    name: 'Observations of the device',
+  'Observations of the device': {
     value: [PER_DEVICE, PER_DEVICE / PER_CONNECTION],
     setting: '`limitCoapObservations`',
     filledBy: '# clients that may read a resource',
@@ -51,8 +47,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'As above',
     test: 'test/device/observe.test.ts',
   },
-  {
-    name: 'Byte streams of all connections',
+  'Byte streams of all connections': {
     value: [STREAMS, ALONE, STREAMS - ALONE, ACCEPT_TIMEOUT],
     setting: '`limitStreams`',
     protocol: 'unaccepted stream',
@@ -63,8 +58,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The stream ends; without acceptance after #s',
     test: ['test/protocol/connection/byte-streams.test.ts', 'test/client/connect/streams.test.ts'],
   },
-  {
-    name: 'Tokens at the base station',
+  'Tokens at the base station': {
     value: DEFAULT_MOST,
     unit: 'as many as it accepts, # by default',
     filledBy: 'users, one token each',
@@ -72,4 +66,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'An older token is removed',
     test: ['test/device/token-upload.test.ts', 'test/device/iam/endpoints/pairing-rates.test.ts'],
   },
-];
+};

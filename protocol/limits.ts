@@ -4,8 +4,6 @@
  * them into that document. No other file of the product imports them, so no bundle contains these texts.
  */
 export interface Limit {
-  /** What is limited. */
-  readonly name: string;
   /** The constants of the code, in the order in which the texts below mention them. */
   readonly value?: number | readonly number[];
   /**
@@ -26,3 +24,6 @@ export interface Limit {
   /** Files that test it full. */
   readonly test: string | readonly string[];
 }
+
+/** Limits by what they limit. */
+export type Limits = Readonly<Record<string, Limit>>;

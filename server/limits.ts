@@ -1,11 +1,10 @@
 import { HALF_OPEN_LIFETIME, MAX_LIFETIME } from '../protocol/endpoint/half-open.ts';
-import type { Limit } from '../protocol/limits.ts';
+import type { Limits } from '../protocol/limits.ts';
 import { HALF_OPEN, RETRY_ABOVE, SPARE_SLOTS } from './basestation.ts';
 import { CONNECTIONS, PATIENCE } from './status-socket.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Half-open handshakes',
+export const station: Limits = {
+  'Half-open handshakes': {
     value: [HALF_OPEN, RETRY_ABOVE, RETRY_ABOVE, HALF_OPEN_LIFETIME, HALF_OPEN_LIFETIME, MAX_LIFETIME],
     unit: '#; above # an address must be validated by Retry',
     protocol: 'half-open handshake',
@@ -16,8 +15,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The handshake completes; #s after its last packet, #s at most',
     test: ['test/protocol/endpoint/load.test.ts', 'test/protocol/endpoint/half-open.test.ts'],
   },
-  {
-    name: 'Core slots beyond the connections',
+  'Core slots beyond the connections': {
     value: SPARE_SLOTS,
     unit: 'a quarter as many, plus #',
     filledBy: 'anyone who connects to a full station',
@@ -25,8 +23,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The closed connection is forgotten',
     test: 'test/protocol/endpoint/load.test.ts',
   },
-  {
-    name: 'Connections to the status socket',
+  'Connections to the status socket': {
     value: [CONNECTIONS, PATIENCE, PATIENCE],
     unit: '#, #s each',
     filledBy: "programs of the base station's own user",
@@ -34,4 +31,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'The document has been sent; #s',
     test: 'test/server/status-socket.test.ts',
   },
-];
+};

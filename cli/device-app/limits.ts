@@ -1,11 +1,10 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { RESERVE } from './disk-room.ts';
 import { MAX_FILES } from './files.ts';
 import { MAX_LEFTOVERS } from './leftovers.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Files of `svc device`',
+export const device: Limits = {
+  'Files of `svc device`': {
     value: [RESERVE, MAX_FILES],
     unit: 'the disk except for #B, and # files',
     filledBy: 'users with `File:Transfer`',
@@ -13,16 +12,14 @@ export const device: readonly Limit[] = [
     freedWhen: 'The owner removes files on the device; a part goes after 24 h',
     test: ['test/cli/device-files.test.ts', 'test/cli/files/resume.test.ts'],
   },
-  {
-    name: 'Files that `svc device` hashes, to compare what both ends have, and lists of all files',
+  'Files that `svc device` hashes, to compare what both ends have, and lists of all files': {
     unit: "one at a time for a client's key",
     filledBy: 'that client',
     next: 'Its other transfers and lists wait. Those of other clients begin.',
     freedWhen: 'The file is hashed, the list is read, the client is gone, or it has begun the same transfer again',
     test: 'test/cli/files/turns.test.ts',
   },
-  {
-    name: 'Parts of files at `svc device`',
+  'Parts of files at `svc device`': {
     value: MAX_LEFTOVERS,
     filledBy: 'users with `File:Transfer`',
     next:
@@ -31,4 +28,4 @@ export const device: readonly Limit[] = [
     freedWhen: '24 h after the last byte, by a timer and at each start; the file is whole; it no longer has room',
     test: 'test/cli/files/leftovers.test.ts',
   },
-];
+};

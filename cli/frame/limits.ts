@@ -1,9 +1,8 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { REFUSALS, REFUSALS_AT_ONCE } from './station-events.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Refusals that `svc basestation --json` prints',
+export const station: Limits = {
+  'Refusals that `svc basestation --json` prints': {
     value: [REFUSALS_AT_ONCE, 1000 / REFUSALS],
     unit: '# at once, then one every #s',
     filledBy: 'anyone',
@@ -11,4 +10,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/cli/station-events.test.ts',
   },
-];
+};

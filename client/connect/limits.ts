@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_CANDIDATES } from '../../runtime/discovery/find-device.ts';
 import { HANDSHAKE_TIMEOUT } from './local.ts';
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Handshakes of one connect on the local network',
+export const client: Limits = {
+  'Handshakes of one connect on the local network': {
     value: [MAX_CANDIDATES, HANDSHAKE_TIMEOUT, HANDSHAKE_TIMEOUT],
     unit: '#, with four Initiates in #s each, wherever the addresses lead',
     filledBy: 'anyone on the link',
@@ -12,4 +11,4 @@ export const client: readonly Limit[] = [
     freedWhen: '#s; the connect ends',
     test: 'test/client/connect/local.test.ts',
   },
-];
+};

@@ -1,9 +1,8 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { IDLE_TIMEOUT, MAX_FLOWS } from './udp-listener.ts';
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Flows of a local UDP tunnel',
+export const client: Limits = {
+  'Flows of a local UDP tunnel': {
     value: [MAX_FLOWS, IDLE_TIMEOUT],
     setting: '`maxFlows`',
     filledBy: 'local programs',
@@ -11,4 +10,4 @@ export const client: readonly Limit[] = [
     freedWhen: '#s without a datagram (`idleTimeout`); the device ends it',
     test: 'test/client/tunnels/udp.test.ts',
   },
-];
+};

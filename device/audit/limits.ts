@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { DEFAULT_SEGMENT, DEFAULT_SEGMENTS } from './journal.ts';
 import { PER_DAY, PER_MINUTE } from './limiter.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Refusals in the audit log',
+export const device: Limits = {
+  'Refusals in the audit log': {
     value: [PER_MINUTE, PER_DAY],
     unit: '# a minute, # a day for each event and class',
     filledBy: 'strangers',
@@ -12,8 +11,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/device/audit/log.test.ts',
   },
-  {
-    name: 'Audit log',
+  'Audit log': {
     value: [DEFAULT_SEGMENTS, DEFAULT_SEGMENT],
     unit: '# segments of #B',
     setting: '`maxBytes`, `segmentBytes`',
@@ -22,4 +20,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'A new segment begins',
     test: 'test/device/audit/log.test.ts',
   },
-];
+};

@@ -1,11 +1,10 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { CHANGE_BURST, CHANGE_SECONDS } from './endpoints/index.ts';
 import { PER_ADDRESS, TOTAL } from './endpoints/pairing-rates.ts';
 import { defaultIamLimits } from './rules.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Local open pairing',
+export const device: Limits = {
+  'Local open pairing': {
     value: [PER_ADDRESS, TOTAL, TOTAL / PER_ADDRESS, TOTAL],
     unit: '# a minute from one full address (for IPv6, too, since a local network is one /64), # in all',
     filledBy: 'anyone on the local network, while that pairing is on; one host with # addresses takes all',
@@ -13,8 +12,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/device/iam/endpoints/pairing-rates.test.ts',
   },
-  {
-    name: 'Users',
+  Users: {
     value: defaultIamLimits.maxUsers,
     setting: '`Iam.setLimits`, maxUsers',
     filledBy:
@@ -26,8 +24,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'A user is deleted',
     test: ['test/device/iam/pairing.test.ts', 'test/device/iam/endpoints/answers.test.ts'],
   },
-  {
-    name: 'Fingerprints of one user',
+  'Fingerprints of one user': {
     value: defaultIamLimits.maxFingerprintsPerUser,
     setting: '`Iam.setLimits`, maxFingerprintsPerUser',
     filledBy: 'that user',
@@ -35,8 +32,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'A fingerprint is removed',
     test: 'test/device/iam/endpoints/answers.test.ts',
   },
-  {
-    name: "Changes of a user's own record",
+  "Changes of a user's own record": {
     value: [CHANGE_BURST, CHANGE_SECONDS],
     unit: '# at once, then one every # s',
     filledBy: 'that user',
@@ -44,4 +40,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: ['test/device/iam/endpoints/answers.test.ts', 'test/device/iam/endpoints/change-rates.test.ts'],
   },
-];
+};

@@ -1,9 +1,8 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { BEGIN_RATE, DAILY, DEVICE_BURST, DEVICE_RATE, FREE, LONGEST_WAIT, SECOND, SLOTS } from './throttle.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Wrong passwords for one name',
+export const device: Limits = {
+  'Wrong passwords for one name': {
     value: [FREE, SECOND, LONGEST_WAIT, DAILY, SLOTS, LONGEST_WAIT, LONGEST_WAIT],
     unit: '#, then waits from #s to #s; # a day over the Internet',
     filledBy: 'guessers, in # slots for each class: paired key, local, remote',
@@ -12,8 +11,7 @@ export const device: readonly Limit[] = [
       'One failure is forgiven every #s; the day is over. Of the time between two runs at most #s count, none if the clock was set back',
     test: ['test/device/password/throttle.test.ts', 'test/device/password/throttle-keeper.test.ts'],
   },
-  {
-    name: 'Wrong passwords for all names',
+  'Wrong passwords for all names': {
     value: [DEVICE_BURST, DEVICE_RATE, BEGIN_RATE],
     unit: '# at once, # a second for each class; # runs begin in a second',
     filledBy: 'guessers of that class',
@@ -21,4 +19,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: ['test/device/password/throttle.test.ts', 'test/device/password/authentication.test.ts'],
   },
-];
+};

@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { CAPACITY } from './concurrency-limit.ts';
 import { FLOWS_PER_CLIENT, IDLE_TIMEOUT } from './udp.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Connections to services of all tunnels, TCP and UDP',
+export const device: Limits = {
+  'Connections to services of all tunnels, TCP and UDP': {
     value: CAPACITY,
     unit: '#, of one client as many as are free',
     setting:
@@ -19,8 +18,7 @@ export const device: readonly Limit[] = [
       'direction ended: after two minutes or so',
     test: ['test/device/tunnels/lifecycle.test.ts', 'test/platform/node/tcp.test.ts'],
   },
-  {
-    name: 'TCP tunnel connections of one type',
+  'TCP tunnel connections of one type': {
     unit: 'no limit but that of all tunnels',
     setting: '`limitTcpTunnelConnections`',
     filledBy: 'clients with permission',
@@ -28,8 +26,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The connection ends, or the permission',
     test: 'test/device/tunnels/tcp.test.ts',
   },
-  {
-    name: 'UDP flows of one type',
+  'UDP flows of one type': {
     value: IDLE_TIMEOUT,
     unit: 'no limit but that of all tunnels',
     setting: '`limitUdpTunnelFlows`',
@@ -39,8 +36,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The flow ends; #s without a datagram (`idleTimeout` of the service)',
     test: 'test/client/tunnels/udp.test.ts',
   },
-  {
-    name: 'UDP flows of one connection',
+  'UDP flows of one connection': {
     value: FLOWS_PER_CLIENT,
     setting: '`limitUdpTunnelFlowsPerConnection`',
     filledBy: 'that client',
@@ -48,4 +44,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'As above',
     test: 'test/client/tunnels/udp.test.ts',
   },
-];
+};

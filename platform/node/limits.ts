@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_WAITING } from './hop-limits.ts';
 import { LINGER } from './tcp.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'A TCP tunnel connection whose one side was reset',
+export const device: Limits = {
+  'A TCP tunnel connection whose one side was reset': {
     value: LINGER,
     unit: "64 KiB and the stream's window, until the other side has what came before",
     filledBy: 'clients with permission, the service',
@@ -12,8 +11,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The other side has all of it; #s without progress; the session ends',
     test: 'test/platform/node/tcp.test.ts',
   },
-  {
-    name: 'Datagrams with their own hop limit that wait at one socket',
+  'Datagrams with their own hop limit that wait at one socket': {
     value: MAX_WAITING,
     unit: '# for each family',
     filledBy: 'peers that have it send more than leave',
@@ -21,4 +19,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'They have left; the socket closes',
     test: 'test/platform/node/hop-limits.test.ts',
   },
-];
+};

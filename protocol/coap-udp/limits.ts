@@ -1,10 +1,9 @@
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { MAX_BODY, MAX_TRANSFERS, ROOM, TRANSFER_TIMEOUT } from './block-transfers.ts';
 import { EXCHANGE_LIFETIME, MAX_OUTGOING, MAX_REMEMBERED, MAX_RETRANSMIT } from './message-layer.ts';
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Bodies in blocks at a gateway',
+export const client: Limits = {
+  'Bodies in blocks at a gateway': {
     value: [MAX_TRANSFERS, MAX_BODY, ROOM, TRANSFER_TIMEOUT],
     unit: '#, of #B each and #B together',
     filledBy: 'local programs',
@@ -12,20 +11,18 @@ export const client: readonly Limit[] = [
     freedWhen: 'The body is whole; #s after its last block',
     test: ['test/client/gateway.test.ts', 'test/protocol/coap-udp/block-transfers.test.ts'],
   },
-  {
-    name: 'Requests that a gateway remembers',
+  'Requests that a gateway remembers': {
     value: [MAX_REMEMBERED, EXCHANGE_LIFETIME],
     filledBy: 'local programs',
     next: 'An answer: the oldest is forgotten, and its repeat counts as new',
     freedWhen: '#s',
     test: 'test/protocol/coap-udp/message-layer.test.ts',
   },
-  {
-    name: 'Messages of a gateway that wait for an acknowledgement',
+  'Messages of a gateway that wait for an acknowledgement': {
     value: [MAX_OUTGOING, MAX_RETRANSMIT + 1],
     filledBy: 'observers that do not acknowledge',
     next: 'It is sent: the oldest is given up, and its observation ends',
     freedWhen: 'It is acknowledged or reset, or was sent # times',
     test: 'test/protocol/coap-udp/message-layer.test.ts',
   },
-];
+};

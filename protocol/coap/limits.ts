@@ -1,18 +1,16 @@
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { DEFAULT_BODY, DEFAULT_TRANSFERS, TRANSFER_TIMEOUT } from './exchanges.ts';
 import { MAX_AUTOMATIC } from './outbox.ts';
 
-export const both: readonly Limit[] = [
-  {
-    name: 'Automatic answers of one session that wait',
+export const both: Limits = {
+  'Automatic answers of one session that wait': {
     value: MAX_AUTOMATIC,
     filledBy: 'a peer that asks and does not read',
     next: 'Further ones are dropped on that session',
     freedWhen: 'They are sent',
     test: 'test/protocol/coap/hostile.test.ts',
   },
-  {
-    name: 'Bodies in blocks',
+  'Bodies in blocks': {
     value: [DEFAULT_BODY, DEFAULT_TRANSFERS, TRANSFER_TIMEOUT],
     unit: '#B each, # per session',
     filledBy: 'the peer of that session',
@@ -20,11 +18,10 @@ export const both: readonly Limit[] = [
     freedWhen: 'The last block; #s after the last block that came',
     test: 'test/protocol/coap/bodies.test.ts',
   },
-];
+};
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Body of an answer',
+export const client: Limits = {
+  'Body of an answer': {
     value: DEFAULT_BODY,
     unit: '#B',
     filledBy: 'the device',
@@ -32,4 +29,4 @@ export const client: readonly Limit[] = [
     freedWhen: 'At once',
     test: 'test/protocol/coap/bodies.test.ts',
   },
-];
+};

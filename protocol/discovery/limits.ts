@@ -1,23 +1,21 @@
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { MAX_MESSAGE } from './questions.ts';
 import { MAX_WAITING } from './responder.ts';
 import { MAX_ADDRESSES, MAX_INSTANCES, MAX_SRV, MAX_TXT } from './scan-cache.ts';
 import { MAX_MESSAGES, MAX_TXT_BYTES, STEP, TRIES } from './scanner.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'mDNS questions that wait',
+export const device: Limits = {
+  'mDNS questions that wait': {
     value: MAX_WAITING,
     filledBy: 'anyone on the link',
     next: 'No answer: the querier repeats',
     freedWhen: 'The answer is sent',
     test: 'test/protocol/discovery/responder.test.ts',
   },
-];
+};
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Services that a client knows on one link',
+export const client: Limits = {
+  'Services that a client knows on one link': {
     value: MAX_INSTANCES,
     unit: '#, besides those it asked for by name',
     filledBy: 'anyone on the link',
@@ -27,8 +25,7 @@ export const client: readonly Limit[] = [
     freedWhen: 'It says goodbye; its records have expired, after 75 minutes at most; no listener is left',
     test: 'test/protocol/discovery/scanner-hostile.test.ts',
   },
-  {
-    name: 'Records of a service',
+  'Records of a service': {
     value: [MAX_SRV, MAX_TXT, MAX_TXT_BYTES, MAX_ADDRESSES],
     unit: '# SRV, # TXT of # bytes, # addresses of each family for a host',
     filledBy: 'anyone on the link',
@@ -36,8 +33,7 @@ export const client: readonly Limit[] = [
     freedWhen: 'As above',
     test: 'test/protocol/discovery/scanner-hostile.test.ts',
   },
-  {
-    name: 'Questions of a client for records that strangers leave out',
+  'Questions of a client for records that strangers leave out': {
     value: [MAX_MESSAGES, MAX_MESSAGE, STEP, TRIES],
     unit: '# messages of # bytes every #s, each question # times',
     filledBy: 'anyone on the link',
@@ -45,4 +41,4 @@ export const client: readonly Limit[] = [
     freedWhen: 'The step is over',
     test: ['test/protocol/discovery/scanner-hostile.test.ts', 'test/protocol/discovery/scanner.test.ts'],
   },
-];
+};

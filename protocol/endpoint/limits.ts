@@ -1,5 +1,5 @@
 import { LONGEST_REST } from '../connection/rest.ts';
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { HANDSHAKE_RATE } from './accepting.ts';
 import { BARE_ROUTE_TIME } from './bare-routes.ts';
 import { MAX_WAITING } from './batch.ts';
@@ -9,9 +9,8 @@ import { BEYOND, MAX_NETWORKS, OVERALL, PER_NETWORK } from './rate.ts';
 import { MAX_SHARED } from './remote-ids.ts';
 import { RATE as RESET_RATE } from './reset.ts';
 
-export const both: readonly Limit[] = [
-  {
-    name: 'Initiates processed while an address must be validated',
+export const both: Limits = {
+  'Initiates processed while an address must be validated': {
     value: [PER_NETWORK, OVERALL, BEYOND],
     unit: '# a second from one address, # in all, and # a second beyond these limits',
     filledBy: 'anyone; with forged addresses all of it',
@@ -19,8 +18,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: ['test/protocol/endpoint/rate.test.ts', 'test/protocol/endpoint/load.test.ts'],
   },
-  {
-    name: 'Handshakes from one address while an address must be validated',
+  'Handshakes from one address while an address must be validated': {
     value: HANDSHAKE_RATE,
     unit: '# a second',
     filledBy: 'anyone at that address',
@@ -28,8 +26,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: ['test/protocol/endpoint/load.test.ts', 'test/protocol/endpoint/rate.test.ts'],
   },
-  {
-    name: 'Networks whose rates are remembered',
+  'Networks whose rates are remembered': {
     value: MAX_NETWORKS,
     unit: '# each for handshakes and Completes',
     filledBy: 'an attacker with many addresses',
@@ -37,8 +34,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'Another network takes its place',
     test: 'test/protocol/endpoint/rate.test.ts',
   },
-  {
-    name: 'Completes after an invalid one',
+  'Completes after an invalid one': {
     value: FAILURE_RATE,
     unit: '# a second per address',
     filledBy: 'anyone at that address',
@@ -46,8 +42,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/protocol/endpoint/complete-flood.test.ts',
   },
-  {
-    name: 'Data packets kept before the Complete',
+  'Data packets kept before the Complete': {
     value: MAX_EARLY,
     unit: '# per handshake; none while Retry is asked for',
     filledBy: 'the peer of that handshake',
@@ -55,16 +50,14 @@ export const both: readonly Limit[] = [
     freedWhen: 'The Complete arrives, or the handshake ends',
     test: 'test/protocol/endpoint/handshake.test.ts',
   },
-  {
-    name: 'Handshake answers that wait to leave',
+  'Handshake answers that wait to leave': {
     value: MAX_WAITING,
     filledBy: 'anyone',
     next: 'No answer: the client repeats after 500 ms',
     freedWhen: 'They leave',
     test: 'test/protocol/endpoint/load.test.ts',
   },
-  {
-    name: 'Connection ids chosen by peers, with the same first bytes',
+  'Connection ids chosen by peers, with the same first bytes': {
     value: MAX_SHARED,
     filledBy: 'a peer that chooses such ids',
     next:
@@ -73,8 +66,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The connection ends, or the id is retired',
     test: 'test/protocol/endpoint/remote-ids.test.ts',
   },
-  {
-    name: 'Resets for connections that are gone',
+  'Resets for connections that are gone': {
     value: RESET_RATE,
     unit: '# a second',
     filledBy: 'anyone who has seen an old id',
@@ -82,11 +74,10 @@ export const both: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/protocol/endpoint/reset.test.ts',
   },
-];
+};
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Connections at rest',
+export const device: Limits = {
+  'Connections at rest': {
     value: LONGEST_REST,
     unit: 'they count as connections, #s each',
     protocol: 'rest; a bare route on which nothing has come in',
@@ -95,8 +86,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'A packet under its keys on a path; the time is over; the connection makes way',
     test: ['test/protocol/endpoint/admission.test.ts', 'test/protocol/endpoint/bare-routes.test.ts'],
   },
-  {
-    name: 'Unused bare routes',
+  'Unused bare routes': {
     value: BARE_ROUTE_TIME,
     unit: 'one of each connection and each half-open handshake',
     protocol: 'rest; a bare route on which nothing has come in',
@@ -107,4 +97,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'A packet of the connection or the Complete of the handshake comes in; #s; the route, the connection or the handshake ends',
     test: 'test/protocol/endpoint/bare-routes.test.ts',
   },
-];
+};

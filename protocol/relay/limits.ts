@@ -1,9 +1,8 @@
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { defaultRouteLimits, RELEASE_DELAY } from './route-table.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Routes',
+export const station: Limits = {
+  Routes: {
     value: [
       defaultRouteLimits.routes,
       defaultRouteLimits.routesPerChannel,
@@ -18,8 +17,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'Both ends give it back, or #s after one does; a session ends; #s to #s without a packet (`routeIdleTimeout`)',
     test: ['test/server/station/limits.test.ts', 'test/protocol/relay/route-table.test.ts'],
   },
-  {
-    name: 'Traffic of one direction of a route',
+  'Traffic of one direction of a route': {
     value: [defaultRouteLimits.bytesPerSecond / 1e6, defaultRouteLimits.packetsPerSecond],
     unit: '# MB and # packets a second',
     setting: '`routes.bytesPerSecond`, `routes.packetsPerSecond`',
@@ -28,8 +26,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/protocol/relay/route-table.test.ts',
   },
-  {
-    name: 'Packets with unknown route ids',
+  'Packets with unknown route ids': {
     value: [defaultRouteLimits.checksPerSecond, defaultRouteLimits.resetsPerSecond],
     unit: '# processed, # Resets a second',
     setting: '`routes.checksPerSecond`, `routes.resetsPerSecond`',
@@ -38,4 +35,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/protocol/relay/route-table.test.ts',
   },
-];
+};

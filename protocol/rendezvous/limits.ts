@@ -1,4 +1,4 @@
-import type { Limit } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { MAX_ANSWERS } from './round.ts';
 import { BASE_PACKETS, HEARD_CHECKS, MAX_CHECKS, MAX_PAIRS, ROUND_LIFETIME } from './round-budget.ts';
 import {
@@ -15,9 +15,8 @@ import {
 } from './send-budget.ts';
 import { SPRAY_PORTS, SPRAY_SOCKETS } from './spray.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Rounds for direct paths',
+export const device: Limits = {
+  'Rounds for direct paths': {
     value: [deviceLimits.rounds.known, deviceLimits.rounds.stranger, ROUND_LIFETIME],
     unit: '# of known peers and # of strangers at a time',
     protocol: 'round of a rendezvous',
@@ -28,8 +27,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The round ends; #s',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-  {
-    name: 'Addresses that get checks although the station has not reported them and they have not answered',
+  'Addresses that get checks although the station has not reported them and they have not answered': {
     value: [deviceLimits.addresses, deviceLimits.ofStrangers, MAX_UNVALIDATED, deviceLimits.ofStrangers, MAX_UNVALIDATED],
     unit: '# a minute, # of them for strangers; # of each class that forged checks name',
     filledBy: 'those of the class',
@@ -39,8 +37,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'A minute after its last packet; 30 min where a stranger named it',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-  {
-    name: 'Packets to such an address',
+  'Packets to such an address': {
     value: [BASE_PACKETS, HEARD_CHECKS, OF_ALL_ROUNDS.stranger[0], OF_ALL_ROUNDS.known[0]],
     unit: '# a round, # more for checks from there; # in half an hour of all strangers, # a minute of all known peers',
     filledBy: 'those who name it',
@@ -48,8 +45,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The time is over, or it answers a check',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-  {
-    name: 'Checks',
+  Checks: {
     value: [BURST + PER_SECOND, MAX_CHECKS, MAX_PAIRS],
     unit: '# a second, # of a pair, # pairs of a round',
     protocol: 'checks: of a pair, a second of a host',
@@ -58,16 +54,14 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next; the round ends',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-  {
-    name: 'Checks of the peer that a round answers',
+  'Checks of the peer that a round answers': {
     value: [MAX_ANSWERS, ROUND_LIFETIME],
     filledBy: 'the peer of that round, and replays of its checks',
     next: 'No answer in that round. Other rounds answer theirs.',
     freedWhen: 'The round ends; #s',
     test: 'test/protocol/rendezvous/round.test.ts',
   },
-  {
-    name: 'Packets for strangers to addresses that the station reported and that have not answered',
+  'Packets for strangers to addresses that the station reported and that have not answered': {
     value: [TRUSTED_BURST, TRUSTED_PER_SECOND],
     unit: '# at once, # a second',
     filledBy: 'strangers whose address the station reported',
@@ -75,8 +69,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-  {
-    name: 'Sprays',
+  Sprays: {
     value: [SPRAY_SOCKETS, SPRAY_PORTS, SPRAY_PER_SECOND, MAX_SPRAYED.known, MAX_SPRAYED.stranger, SPRAY_LIFETIME],
     unit:
       'one at a time, from # sockets or to # ports, # packets a second; each reason once an hour, for known peers unless it was ' +
@@ -87,4 +80,4 @@ export const device: readonly Limit[] = [
     freedWhen: '#s; the round ends; an hour',
     test: 'test/protocol/rendezvous/send-budget.test.ts',
   },
-];
+};

@@ -1,14 +1,13 @@
 import { MESSAGE_LIMIT } from '../../bindings/options.ts';
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_COUNTS } from '../log-tally.ts';
 import { MAX_QUEUED, RESERVED } from '../socket-queue.ts';
 import { defaultLimits, defaultMaxRequests, defaultParameters } from './defaults.ts';
 import { BODY_ROOM } from './host.ts';
 import { MAX_ROUTES, MAX_UNUSED } from './routes.ts';
 
-export const both: readonly Limit[] = [
-  {
-    name: 'Datagrams that one socket has not sent yet',
+export const both: Limits = {
+  'Datagrams that one socket has not sent yet': {
     value: [MAX_QUEUED, RESERVED],
     unit: '#, of which # are never for relayed packets',
     filledBy: 'anyone whose packets are relayed',
@@ -16,8 +15,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The socket has sent them',
     test: 'test/runtime/driver.test.ts',
   },
-  {
-    name: 'Requests of one session',
+  'Requests of one session': {
     value: defaultMaxRequests,
     unit: '# open, observations included',
     filledBy: 'the peer of that session',
@@ -25,8 +23,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The answer has left, the observation ends, or the session does',
     test: ['test/runtime/session/hostile.test.ts', 'test/protocol/coap/requests.test.ts'],
   },
-  {
-    name: 'Messages in the core',
+  'Messages in the core': {
     value: [defaultMaxRequests, defaultParameters.maxMessages],
     unit: '# open per peer (device: #); a quarter of the memory for those received, a sixth for those sent',
     filledBy: 'connected peers',
@@ -34,8 +31,7 @@ export const both: readonly Limit[] = [
     freedWhen: 'The message is complete and read, or acknowledged; the connection ends',
     test: 'test/bindings/fairness.test.ts',
   },
-  {
-    name: 'Bodies in blocks of all sessions',
+  'Bodies in blocks of all sessions': {
     value: [BODY_ROOM, MESSAGE_LIMIT],
     unit: '#B, at most a quarter of it for one session',
     protocol: 'R, largest message',
@@ -45,11 +41,10 @@ export const both: readonly Limit[] = [
     freedWhen: 'The last block; 30 s after the last block that came; the session ends',
     test: ['test/protocol/coap/bounded.test.ts', 'test/runtime/session/hostile.test.ts'],
   },
-];
+};
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Log lines that strangers cause',
+export const station: Limits = {
+  'Log lines that strangers cause': {
     value: MAX_COUNTS,
     unit: 'one a minute for each warning or error, and for the refused tokens of each of # server keys; the rest is counted',
     filledBy: 'anyone',
@@ -57,11 +52,10 @@ export const station: readonly Limit[] = [
     freedWhen: 'The minute is over',
     test: 'test/runtime/log-tally.test.ts',
   },
-];
+};
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Half-open handshakes',
+export const device: Limits = {
+  'Half-open handshakes': {
     value: [defaultLimits.halfOpen, defaultLimits.retryAbove],
     unit: '#; Retry above #',
     filledBy: 'anyone who reaches the device',
@@ -72,12 +66,11 @@ export const device: readonly Limit[] = [
     freedWhen: 'As at the base station',
     test: ['test/device/limits.test.ts', 'test/protocol/endpoint/load.test.ts', 'test/protocol/endpoint/half-open.test.ts'],
   },
-  {
-    name: 'Routes that a device or client holds',
+  'Routes that a device or client holds': {
     value: [MAX_ROUTES, MAX_UNUSED],
     filledBy: 'a base station, or clients through it',
     next: 'A route: the ones without a handshake or connection are given up',
     freedWhen: 'Nothing uses it; without a handshake or connection after #s',
     test: ['test/runtime/host/routes.test.ts', 'test/runtime/host/relay.test.ts'],
   },
-];
+};

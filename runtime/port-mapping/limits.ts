@@ -1,9 +1,8 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_GATEWAYS } from './gateways.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Gateways that are asked for mapped ports',
+export const device: Limits = {
+  'Gateways that are asked for mapped ports': {
     value: MAX_GATEWAYS,
     unit: '#, and an address of each',
     filledBy: "the network's router",
@@ -11,4 +10,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'The route is gone; the mapping ends',
     test: 'test/runtime/port-mapping/port-mapper.test.ts',
   },
-];
+};

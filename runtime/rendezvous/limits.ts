@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_ADOPTED } from './agent-runner.ts';
 import { OF_OTHERS, OF_TRUSTED } from './samplings.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Samplings at the STUN ports that the base station names',
+export const device: Limits = {
+  'Samplings at the STUN ports that the base station names': {
     value: [OF_TRUSTED, OF_TRUSTED, OF_OTHERS],
     unit:
       '# at once and # a minute for trusted peers, # for all others, each of at most 9 requests of 20 bytes to ports that do not ' +
@@ -16,8 +15,7 @@ export const device: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/runtime/rendezvous/abuse.test.ts',
   },
-  {
-    name: 'Sockets that a device keeps for one client of a sprayed stage',
+  'Sockets that a device keeps for one client of a sprayed stage': {
     value: MAX_ADOPTED,
     unit: '# a round',
     filledBy: 'the client of that round',
@@ -27,4 +25,4 @@ export const device: readonly Limit[] = [
     freedWhen: 'The client no longer uses a path on it; the connection ends',
     test: ['test/client/direct-paths.test.ts', 'test/runtime/host/stalled-socket.test.ts'],
   },
-];
+};

@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { MAX_STATION_DOCUMENT } from '../../protocol/records/index.ts';
 import { TIMEOUT } from './proof.ts';
 
-export const device: readonly Limit[] = [
-  {
-    name: 'Document of a base station',
+export const device: Limits = {
+  'Document of a base station': {
     value: [MAX_STATION_DOCUMENT, TIMEOUT, TIMEOUT],
     unit: '#B, #s, one at a time for each station',
     filledBy: 'a server at its host name with a valid certificate',
@@ -12,11 +11,10 @@ export const device: readonly Limit[] = [
     freedWhen: 'It is whole, or #s',
     test: ['test/runtime/station/proof.test.ts', 'test/platform/node/https.test.ts'],
   },
-];
+};
 
-export const client: readonly Limit[] = [
-  {
-    name: 'Document of a base station',
+export const client: Limits = {
+  'Document of a base station': {
     value: [MAX_STATION_DOCUMENT, TIMEOUT, TIMEOUT],
     unit: '#B, #s, one at a time for each station',
     filledBy: 'a server at its host name with a valid certificate',
@@ -24,4 +22,4 @@ export const client: readonly Limit[] = [
     freedWhen: 'It is whole, or #s',
     test: ['test/runtime/station/proof.test.ts', 'test/platform/node/https.test.ts'],
   },
-];
+};

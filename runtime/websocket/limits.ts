@@ -1,10 +1,9 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { LIMIT } from './shared-queue.ts';
 import { DRAIN_TIME, MAX_BOUND, MIN_BOUND } from './socket.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Packets for one WebSocket',
+export const station: Limits = {
+  'Packets for one WebSocket': {
     value: [MIN_BOUND, DRAIN_TIME, MAX_BOUND],
     unit: '#B (or #s of drain, #B at most) in the pipe, as much behind it',
     filledBy: 'a peer that reads nothing',
@@ -12,8 +11,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The peer reads, or the WebSocket ends',
     test: ['test/runtime/websocket/socket.test.ts', 'test/e2e/station-websocket.test.ts'],
   },
-  {
-    name: 'Packets for all WebSockets',
+  'Packets for all WebSockets': {
     value: LIMIT,
     unit: '#B',
     filledBy: '500 peers that read nothing',
@@ -21,4 +19,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'They read, or end',
     test: 'test/runtime/websocket/socket.test.ts',
   },
-];
+};

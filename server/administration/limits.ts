@@ -1,19 +1,17 @@
 import { MAX_SERVICE_MESSAGE } from '../../protocol/control/index.ts';
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { OPEN_PER_PRODUCT } from './invitations.ts';
 import { ServiceTimeout } from './rules.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Open invitations of one product',
+export const station: Limits = {
+  'Open invitations of one product': {
     value: OPEN_PER_PRODUCT,
     filledBy: 'administrators of the base station',
     next: 'Others keep nothing; `svc admin device invite` is refused and names the list',
     freedWhen: 'One is used, revoked, or expires',
     test: 'test/server/administration/invitations.test.ts',
   },
-  {
-    name: 'Answer of a service',
+  'Answer of a service': {
     value: [MAX_SERVICE_MESSAGE, ServiceTimeout.DEFAULT, ServiceTimeout.MAX],
     unit: '#B, in #s, at most #s',
     setting: 'its registration',
@@ -22,4 +20,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'The connection to the service is closed',
     test: 'test/server/services/invoker.test.ts',
   },
-];
+};

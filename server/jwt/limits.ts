@@ -1,11 +1,10 @@
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { CAPACITY as APPS, MAX_LENGTH, PAUSE, REQUESTS, TIMEOUT } from './key-sets.ts';
 import { MAX_KEYS } from './keys.ts';
 import { MAX_DEVICES, CAPACITY as TOKENS } from './verifier.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Tokens of issuers that are remembered',
+export const station: Limits = {
+  'Tokens of issuers that are remembered': {
     value: [TOKENS, MAX_DEVICES],
     unit: '#, with # names of devices in all',
     filledBy: 'holders of many valid tokens, or their issuer',
@@ -13,8 +12,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'It expires, its key is withdrawn, or it makes way',
     test: 'test/server/jwt/verifier.test.ts',
   },
-  {
-    name: 'JWK Sets',
+  'JWK Sets': {
     value: [MAX_LENGTH, MAX_KEYS, APPS],
     unit: '#B and # keys each, of # apps',
     filledBy: 'administrators of server keys',
@@ -22,8 +20,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'Another app takes its place',
     test: ['test/server/jwt/key-sets.test.ts', 'test/server/jwt/keys.test.ts'],
   },
-  {
-    name: 'Requests for JWK Sets',
+  'Requests for JWK Sets': {
     value: [PAUSE, REQUESTS.perKey, REQUESTS.total, TIMEOUT],
     unit: 'one at a time for each app, and one every #s; # for one organization, # in all; #s each',
     filledBy: 'strangers who know a server key and make up key ids; an organization whose issuers are slow',
@@ -31,4 +28,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'The issuer answers, or 5 s',
     test: 'test/server/jwt/key-sets.test.ts',
   },
-];
+};

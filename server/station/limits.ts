@@ -1,5 +1,5 @@
 import { MAX_SCTS } from '../../protocol/control/index.ts';
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limits } from '../../protocol/limits.ts';
 import { CAPACITY as RATES } from '../../protocol/rates.ts';
 import { FAILURES, JOINS, JOINS_AT_ONCE } from './join-api.ts';
 import { CROWDED_PER_DEVICE } from './outbound-api.ts';
@@ -8,9 +8,8 @@ import { QUEUE_PER_END, QUEUE_TOTAL, RETRY_DELAY } from './relay.ts';
 import { defaultSettings } from './settings.ts';
 import { MAX_WAITING, PER_ADDRESS, PER_ADDRESS_BURST, TOTAL } from './stun.ts';
 
-export const station: readonly Limit[] = [
-  {
-    name: 'Connections',
+export const station: Limits = {
+  Connections: {
     value: [defaultSettings.connections, defaultSettings.arrivalTimeout],
     setting: '`connections`, `--connections`',
     filledBy: 'anyone; with a valid credential, for long',
@@ -20,8 +19,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The session ends; without a valid credential after #s (`arrivalTimeout`)',
     test: 'test/server/station/admission.test.ts',
   },
-  {
-    name: 'Clients of one device',
+  'Clients of one device': {
     value: [(defaultSettings.connections * 3) / 8, defaultSettings.connections / 4],
     unit: 'as many connections as are left for those of others (# where no other device has clients)',
     filledBy: 'holders of its tokens or of a server key',
@@ -32,8 +30,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The session ends',
     test: 'test/server/station/admission.test.ts',
   },
-  {
-    name: 'Connections of one address',
+  'Connections of one address': {
     value: defaultSettings.connectionsPerAddress,
     setting: '`connectionsPerAddress`, `--connections-per-address`',
     filledBy: 'anyone at that address',
@@ -41,8 +38,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The session ends',
     test: 'test/server/station/limits.test.ts',
   },
-  {
-    name: 'Attaches from one address',
+  'Attaches from one address': {
     value: [defaultSettings.attachesPerAddress, BURST_SECONDS * defaultSettings.attachesPerAddress],
     unit: '# a second, # at once',
     setting: '`attachesPerAddress`',
@@ -51,8 +47,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/limits.test.ts',
   },
-  {
-    name: 'Refused joins from one address',
+  'Refused joins from one address': {
     value: [FAILURES, FAILURES],
     unit: '# a minute, # at once',
     filledBy: 'anyone at that address',
@@ -60,8 +55,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next, one in 6 s',
     test: 'test/server/station/join.test.ts',
   },
-  {
-    name: 'Joins from one address',
+  'Joins from one address': {
     value: [JOINS, JOINS_AT_ONCE],
     unit: '# a second, # at once, including those that succeed',
     filledBy: 'anyone at that address',
@@ -69,8 +63,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/join.test.ts',
   },
-  {
-    name: 'Connects from one address',
+  'Connects from one address': {
     value: [defaultSettings.connectsPerAddress, BURST_SECONDS * defaultSettings.connectsPerAddress],
     unit: '# a second, # at once',
     setting: '`connectsPerAddress`',
@@ -79,8 +72,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/connect.test.ts',
   },
-  {
-    name: 'Connects to one device',
+  'Connects to one device': {
     value: [defaultSettings.connectsPerDevice, defaultSettings.connectsPerDevice],
     unit: '# a second',
     setting: '`connectsPerDevice`, `--connects-per-device`',
@@ -91,8 +83,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/rates.test.ts',
   },
-  {
-    name: 'STUN requests from one address',
+  'STUN requests from one address': {
     value: [PER_ADDRESS, PER_ADDRESS_BURST],
     unit: '# a second, # at once',
     filledBy: 'anyone at that address; others who forge it',
@@ -100,8 +91,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/stun.test.ts',
   },
-  {
-    name: 'STUN requests in all',
+  'STUN requests in all': {
     value: [TOTAL, TOTAL],
     unit: '# a second, # at once; refused ones are not counted',
     filledBy: 'anyone; with forged addresses all of it',
@@ -109,16 +99,14 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/stun.test.ts',
   },
-  {
-    name: 'STUN answers that wait to leave',
+  'STUN answers that wait to leave': {
     value: MAX_WAITING,
     filledBy: 'peers behind a socket that stalls',
     next: 'No answer, until it is asked again',
     freedWhen: 'They are sent',
     test: 'test/server/station/stun.test.ts',
   },
-  {
-    name: 'Addresses and devices whose rates are remembered',
+  'Addresses and devices whose rates are remembered': {
     value: RATES,
     unit: '# of each kind',
     filledBy: 'an attacker with many addresses',
@@ -126,8 +114,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate is full again, or another takes its place',
     test: 'test/server/station/parts.test.ts',
   },
-  {
-    name: 'Checks of tokens from issuers',
+  'Checks of tokens from issuers': {
     value: [defaultSettings.tokenChecksPerAddress, BURST_SECONDS * defaultSettings.tokenChecksPerAddress],
     unit: '# a second for one address, # at once',
     setting: '`tokenChecksPerAddress`',
@@ -136,8 +123,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/jwt/verifier.test.ts',
   },
-  {
-    name: 'Lookups in the directory',
+  'Lookups in the directory': {
     value: [defaultSettings.lookupsPerAddress, defaultSettings.lookups, defaultSettings.lookupTimeout],
     unit: '# of one address, # in all',
     setting: '`lookupsPerAddress`, `lookups`',
@@ -146,8 +132,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The directory settles; a client waits #s (`lookupTimeout`)',
     test: 'test/server/station/directory.test.ts',
   },
-  {
-    name: 'Clients that wait',
+  'Clients that wait': {
     value: [defaultSettings.waitersPerSession, defaultSettings.waitersPerDevice, defaultSettings.waiters],
     unit: '# of one session, # for one device, # in all',
     setting: '`waitersPerSession`, `waitersPerDevice`, `waiters`',
@@ -158,24 +143,21 @@ export const station: readonly Limit[] = [
     freedWhen: 'The device attaches, the client gives up, or its session ends',
     test: ['test/server/station/limits.test.ts', 'test/server/station/connect.test.ts'],
   },
-  {
-    name: 'Relayed packets that wait for one end',
+  'Relayed packets that wait for one end': {
     value: [QUEUE_PER_END, RETRY_DELAY],
     filledBy: 'the peer at the other end',
     next: 'The oldest packet of that end is dropped. Other ends send.',
     freedWhen: 'The socket takes it, tried every #s; the route ends',
     test: 'test/server/station/relay.test.ts',
   },
-  {
-    name: 'Relayed packets that wait for all ends',
+  'Relayed packets that wait for all ends': {
     value: [QUEUE_TOTAL, QUEUE_TOTAL / QUEUE_PER_END],
     filledBy: '# slow ends',
     next: 'A packet that would have to wait is dropped: a loss for its congestion control. One that leaves at once needs no slot.',
     freedWhen: 'The socket takes them',
     test: 'test/server/station/relay.test.ts',
   },
-  {
-    name: 'Tokens of one device',
+  'Tokens of one device': {
     value: [defaultSettings.tokensPerDevice, MAX_SCTS],
     unit: '#, at most #',
     setting: '`tokensPerDevice`',
@@ -184,8 +166,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'It uploads a shorter list',
     test: 'test/server/station/attach.test.ts',
   },
-  {
-    name: 'Uploads of one device',
+  'Uploads of one device': {
     value: [defaultSettings.uploadsPerDevice, BURST_SECONDS * defaultSettings.uploadsPerDevice],
     unit: '# a second, # at once',
     setting: '`uploadsPerDevice`',
@@ -194,8 +175,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/attach.test.ts',
   },
-  {
-    name: 'Pushes and invocations of one device',
+  'Pushes and invocations of one device': {
     value: [defaultSettings.outboundRate, BURST_SECONDS * defaultSettings.outboundRate],
     unit: '# a second, # at once',
     setting: '`outboundRate`',
@@ -204,8 +184,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The rate allows the next',
     test: 'test/server/station/outbound-api.test.ts',
   },
-  {
-    name: 'Calls to the outside under way',
+  'Calls to the outside under way': {
     value: [
       defaultSettings.outboundPerDevice,
       defaultSettings.outbound,
@@ -224,8 +203,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'The call ends: services within 60 s, pushes within 100 s',
     test: 'test/server/station/outbound-api.test.ts',
   },
-  {
-    name: 'WebSockets',
+  WebSockets: {
     value: defaultSettings.webSockets,
     setting: '`webSockets`, `--websockets`',
     filledBy: 'anyone with 40 addresses, or with credentials of this station',
@@ -235,8 +213,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'TCP closes; 10 s without a session; it is closed for another',
     test: ['test/server/station/web-sockets.test.ts', 'test/server/websocket/station.test.ts'],
   },
-  {
-    name: 'WebSockets of one address',
+  'WebSockets of one address': {
     value: defaultSettings.webSocketsPerAddress,
     setting: '`webSocketsPerAddress`, `--websockets-per-address`',
     filledBy: 'anyone at that address, also a page in a browser there, or anyone behind a proxy that is not trusted',
@@ -244,8 +221,7 @@ export const station: readonly Limit[] = [
     freedWhen: 'As above',
     test: ['test/server/station/web-sockets.test.ts', 'test/server/websocket/station.test.ts'],
   },
-  {
-    name: 'A WebSocket without a session',
+  'A WebSocket without a session': {
     value: defaultSettings.webSocketTimeout,
     unit: '#s',
     setting: '`webSocketTimeout`',
@@ -254,4 +230,4 @@ export const station: readonly Limit[] = [
     freedWhen: 'At once',
     test: 'test/e2e/station-websocket.test.ts',
   },
-];
+};

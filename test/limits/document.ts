@@ -17,7 +17,7 @@ import * as protocolCoap from '../../protocol/coap/limits.ts';
 import * as protocolCoapUdp from '../../protocol/coap-udp/limits.ts';
 import * as protocolDiscovery from '../../protocol/discovery/limits.ts';
 import * as protocolEndpoint from '../../protocol/endpoint/limits.ts';
-import type { Limit } from '../../protocol/limits.ts';
+import type { Limit, Limits } from '../../protocol/limits.ts';
 import * as protocolPortMapping from '../../protocol/port-mapping/limits.ts';
 import * as protocolRelay from '../../protocol/relay/limits.ts';
 import * as protocolRendezvous from '../../protocol/rendezvous/limits.ts';
@@ -37,7 +37,7 @@ import * as serverStation from '../../server/station/limits.ts';
 import * as serverWebsocket from '../../server/websocket/limits.ts';
 
 /** The exports of a `limits.ts`, by group. */
-export type Room = Partial<Record<keyof typeof GROUPS, readonly Limit[]>>;
+export type Room = Partial<Record<keyof typeof GROUPS, Limits>>;
 
 /** Every `limits.ts`, in the order of the document. */
 export const rooms: Readonly<Record<string, Room>> = {
@@ -109,49 +109,37 @@ Every resource that another party can use up has a limit. In these tables:
 const HEADER = `| Limit, default (setting) | Who can fill it | What the next honest user gets | Freed when | Test |
 | --- | --- | --- | --- | --- |`;
 
-const asList = <T>(one: T | readonly T[] | undefined): readonly T[] => (one === undefined ? [] : ([one].flat() as T[]));
+const asList = <T extends number | string>(one: T | readonly T[] = []): readonly T[] => (typeof one === 'object' ? one : [one]);
 
-/** Returns the values of a limit. */
-export const valuesOf = ({ value }: Limit): readonly number[] => asList(value);
-
-/** Returns the tests of a limit. */
-export const testsOf = ({ test }: Limit): readonly string[] => asList(test);
-
-/** Returns the rows of PROTOCOL.md §9 that have numbers of a limit. */
-export const rowsOf = ({ protocol }: Limit): readonly string[] => asList(protocol);
-
-/** All limits of a group, in the order of the document. */
-export const limitsOf = (group: keyof typeof GROUPS): Limit[] => Object.values(rooms).flatMap((room) => room[group] ?? []);
+/** A limit with its name, and lists in place of single values. */
+const entry = ([name, limit]: [string, Limit]) => ({
+  ...limit,
+  name,
+  values: asList(limit.value),
+  rows: asList(limit.protocol),
+  tests: asList(limit.test),
+});
 
 export const groups = Object.keys(GROUPS) as (keyof typeof GROUPS)[];
 
-/** Returns docs/limits.md. @throws Error when a limit has fewer values than its texts mention */
+/** All limits of a group, in the order of the document. */
+export const limitsOf = (group: keyof typeof GROUPS) =>
+  Object.values(rooms).flatMap((room) => Object.entries(room[group] ?? {}).map(entry));
+
+/** Returns docs/limits.md. @throws Error when the texts of a limit mention more or fewer numbers than it has */
 export function limitsDocument(): string {
   const tables = groups.map((group) => `## ${GROUPS[group].join('\n')}\n\n${HEADER}\n${limitsOf(group).map(row).join('\n')}\n`);
   return [INTRODUCTION, ...tables].join('\n');
 }
 
-function row(limit: Limit): string {
-  const { name, unit = '#', setting, filledBy, next, freedWhen } = limit;
-  const values = [...valuesOf(limit)];
-  const filled = (text: string): string =>
-    text.replace(/#([Bs]?)/g, (_, kind: string) => {
-      const value = values.shift();
-      if (value === undefined) throw new Error(`${name}: more numbers are mentioned than there are values`);
-      return inWords(value, kind);
-    });
+function row({ name, values, unit = '#', setting, filledBy, next, freedWhen, tests }: ReturnType<typeof entry>): string {
+  const left = [...values];
+  const filled = (text: string): string => text.replace(/#([Bs]?)/g, (_, kind: string) => inWords(left.shift() ?? Number.NaN, kind));
   const limited = `${name}: ${filled(unit)}${setting === undefined ? '' : ` (${setting})`}`;
-  const cells = [
-    limited,
-    filled(filledBy),
-    filled(next),
-    filled(freedWhen),
-    testsOf(limit)
-      .map((path) => `\`${path}\``)
-      .join(', '),
-  ];
-  if (values.length > 0) throw new Error(`${name}: the texts do not mention ${values.join(', ')}`);
-  return `| ${cells.join(' | ')} |`;
+  const paths = tests.map((path) => `\`${path}\``).join(', ');
+  const text = `| ${[limited, ...[filledBy, next, freedWhen].map(filled), paths].join(' | ')} |`;
+  if (text.includes('NaN') || left.length > 0) throw new Error(`the numbers of a limit are not those that its texts mention: ${text}`);
+  return text;
 }
 
 /** A number, bytes in KiB or MiB, or ms in seconds or ms. */

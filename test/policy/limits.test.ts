@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_LIMIT } from '../../bindings/index.ts';
-import { groups, limitsDocument, limitsOf, rooms, rowsOf, testsOf, valuesOf } from '../limits/document.ts';
+import { groups, limitsDocument, limitsOf, rooms } from '../limits/document.ts';
 import { imports, root, sources, targetOf, textOf } from './imports.ts';
 
 const limits = groups.flatMap(limitsOf);
@@ -92,16 +92,16 @@ describe('docs/limits.md', () => {
 
   it('names tests that exist', () => {
     const exists = (path: string): boolean => /^test\/.+\.test\.ts$/.test(path) && existsSync(join(root, path));
-    expect(limits.filter((limit) => testsOf(limit).length === 0 || !testsOf(limit).every(exists))).toEqual([]);
+    expect(limits.filter((limit) => limit.tests.length === 0 || !limit.tests.every(exists))).toEqual([]);
   });
 });
 
 describe('the numbers of limits', () => {
   it('are those of PROTOCOL.md §9', () => {
-    const named = limits.flatMap(rowsOf);
+    const named = limits.flatMap(({ rows }) => rows);
     const compared = [...constants].filter(([name]) => !NO_LIMITS.includes(name));
     const missing = compared.map(([name, numbers]) => {
-      const values = limits.filter((limit) => rowsOf(limit).includes(name)).flatMap(valuesOf);
+      const values = limits.filter(({ rows }) => rows.includes(name)).flatMap(({ values }) => values);
       return { name, numbers: numbers.filter((number) => !values.includes(number)) };
     });
     expect(missing.filter(({ numbers }) => numbers.length > 0)).toEqual([]);
@@ -113,7 +113,7 @@ describe('the numbers of limits', () => {
     const wrong = limits.flatMap((limit) =>
       (limit.core ?? []).filter((name) => {
         const same = ofCore.filter((constant) => constant.name === name);
-        return same.length !== 1 || !valuesOf(limit).includes(same[0]!.value);
+        return same.length !== 1 || !limit.values.includes(same[0]!.value);
       }),
     );
     expect(wrong).toEqual([]);

@@ -2,6 +2,7 @@ import type { Limits } from '../../protocol/limits.ts';
 import { RESERVE } from './disk-room.ts';
 import { MAX_FILES } from './files.ts';
 import { MAX_LEFTOVERS } from './leftovers.ts';
+import { CONNECTIONS, MAX_REQUEST, PATIENCE } from './owner-socket.ts';
 
 export const device: Limits = {
   'Files of `svc device`': {
@@ -27,5 +28,13 @@ export const device: Limits = {
       'keeps it beside a client with more.',
     freedWhen: '24 h after the last byte, by a timer and at each start; the file is whole; it no longer has room',
     test: 'test/cli/files/leftovers.test.ts',
+  },
+  'Connections to the socket of `svc device`': {
+    value: [CONNECTIONS, PATIENCE, MAX_REQUEST, PATIENCE],
+    unit: '#, #s and # characters each',
+    filledBy: "programs of the device's own user",
+    next: 'It is refused until one ends; the device serves its clients',
+    freedWhen: 'The request is answered; #s',
+    test: 'test/cli/owner-socket.test.ts',
   },
 };

@@ -36,9 +36,9 @@ const SOCKET = 'device.sock';
 /** Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. */
 const MAX_PATH = 103;
 /** Concurrent connections, ms for one, and most characters of a request. */
-const CONNECTIONS = 4;
-const PATIENCE = 10_000;
-const MAX_REQUEST = 1_024;
+export const CONNECTIONS = 4;
+export const PATIENCE = 10_000;
+export const MAX_REQUEST = 1_024;
 
 /**
  * Serves the owner. This process has the directory to itself (`DeviceData.lock`), so an existing socket belongs to a

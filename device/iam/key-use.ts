@@ -1,7 +1,7 @@
 /** The days on which keys of users were used, since the device was started. */
 
 /** Most keys; the one that was noted first goes. */
-const MAX_KEYS = 4_096;
+export const MAX_KEYS = 4_096;
 
 export class KeyUse {
   readonly #days = new Map<string, string>();

@@ -1,6 +1,7 @@
 import type { Limits } from '../../protocol/limits.ts';
 import { CHANGE_BURST, CHANGE_SECONDS } from './endpoints/index.ts';
 import { PER_ADDRESS, TOTAL } from './endpoints/pairing-rates.ts';
+import { MAX_KEYS } from './key-use.ts';
 import { defaultIamLimits } from './rules.ts';
 
 export const device: Limits = {
@@ -39,5 +40,12 @@ export const device: Limits = {
     next: 'For it: 4.29 with Max-Age. Others change theirs, and those who manage users change all.',
     freedWhen: 'The rate allows the next',
     test: ['test/device/iam/endpoints/answers.test.ts', 'test/device/iam/endpoints/change-rates.test.ts'],
+  },
+  'Keys of users whose last day is known': {
+    value: MAX_KEYS,
+    filledBy: 'users',
+    next: 'Its day is noted: the key that was noted first goes',
+    freedWhen: 'The device ends',
+    test: 'test/device/iam/key-use.test.ts',
   },
 };

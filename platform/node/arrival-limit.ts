@@ -5,10 +5,10 @@
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 
 /** Datagrams at once, and a second: of one source, and of all. All of 150 instances may answer at once. */
-const SOURCE = { burst: 256, rate: 64 };
-const ALL = { burst: 1_024, rate: 256 };
+export const SOURCE = { burst: 256, rate: 64 };
+export const ALL = { burst: 1_024, rate: 256 };
 /** Sources with a count of their own. A further one replaces the one that was counted first. */
-const MAX_SOURCES = 64;
+export const MAX_SOURCES = 64;
 
 export class ArrivalLimit {
   readonly #all = new TokenBucket(ALL.rate, ALL.burst);

@@ -1,4 +1,5 @@
 import type { Limits } from '../../protocol/limits.ts';
+import { ALL, MAX_SOURCES, SOURCE } from './arrival-limit.ts';
 import { MAX_WAITING } from './hop-limits.ts';
 import { LINGER } from './tcp.ts';
 
@@ -18,5 +19,13 @@ export const device: Limits = {
     next: 'Dropped, as on any network: a later round sends again. Packets without one wait at most until these have left.',
     freedWhen: 'They have left; the socket closes',
     test: 'test/platform/node/hop-limits.test.ts',
+  },
+  'mDNS datagrams that a device or client looks at': {
+    value: [SOURCE.burst, SOURCE.rate, MAX_SOURCES, ALL.burst, ALL.rate],
+    unit: '# at once and # a second of one source, of which # are counted; # at once and # a second of all',
+    filledBy: 'anyone on the link; with forged addresses all of it',
+    next: 'A datagram of another source is looked at, until the rate of all is used up: then the querier or the responder repeats',
+    freedWhen: 'The rate allows the next; another source takes its place',
+    test: 'test/platform/node/arrival-limit.test.ts',
   },
 };

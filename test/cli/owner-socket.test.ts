@@ -6,6 +6,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { askRunning, type Invitation, type InviteRequest, serveOwner } from '../../cli/device-app/owner-socket.ts';
 import { silentLog } from '../../platform/environment.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { Deferred } from '../../runtime/deferred.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const invited: Invitation = {
@@ -82,6 +83,22 @@ test('a request without end is cut off', async () => {
   await serving();
   expect(await raw('x'.repeat(100_000))).toBe('');
   expect(asked).toEqual([]);
+});
+
+test('four connections are served at once, and a fifth when one has ended', async () => {
+  const held = new Deferred<Invitation>();
+  const full = new Deferred<void>();
+  await serving(() => {
+    if (asked.length === 4) full.resolve();
+    return held.promise;
+  });
+  const answers = [1, 2, 3, 4].map(() => askRunning(directory, { username: 'admin' }));
+  await full.promise;
+  expect(await raw('{"username":"fifth"}')).toBe('');
+  held.resolve(invited);
+  expect(await Promise.all(answers)).toEqual(Array(4).fill(invited));
+  expect(await askRunning(directory, { username: 'admin' })).toEqual(invited);
+  expect(asked.map(({ username }) => username)).toEqual(Array(5).fill('admin'));
 });
 
 test('where the path is too long, the device runs without it', async () => {

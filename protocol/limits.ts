@@ -13,7 +13,7 @@ export interface Limit {
   readonly unit?: string;
   /** The settings, options or calls that change it; none: it is fixed. */
   readonly setting?: string;
-  /** Rows of PROTOCOL.md §9 whose numbers are among the values. */
+  /** Rows of PROTOCOL.md §9 whose numbers this one mentions. */
   readonly protocol?: string | readonly string[];
   /** Constants of core-as whose numbers are among the values. */
   readonly core?: readonly string[];

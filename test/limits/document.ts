@@ -126,13 +126,14 @@ export const groups = Object.keys(GROUPS) as (keyof typeof GROUPS)[];
 export const limitsOf = (group: keyof typeof GROUPS) =>
   Object.values(rooms).flatMap((room) => Object.entries(room[group] ?? {}).map(entry));
 
-/** Returns docs/limits.md. @throws Error when the texts of a limit mention more or fewer numbers than it has */
+/** Returns docs/limits.md. @throws Error as `row` does */
 export function limitsDocument(): string {
   const tables = groups.map((group) => `## ${GROUPS[group].join('\n')}\n\n${HEADER}\n${limitsOf(group).map(row).join('\n')}\n`);
   return [INTRODUCTION, ...tables].join('\n');
 }
 
-function row({ name, values, unit = '#', setting, filledBy, next, freedWhen, tests }: ReturnType<typeof entry>): string {
+/** Returns a row of a table. @throws Error when the texts of a limit mention more or fewer numbers than it has */
+export function row({ name, values, unit = '#', setting, filledBy, next, freedWhen, tests }: ReturnType<typeof entry>): string {
   const left = [...values];
   const filled = (text: string): string => text.replace(/#([Bs]?)/g, (_, kind: string) => inWords(left.shift() ?? Number.NaN, kind));
   const limited = `${name}: ${filled(unit)}${setting === undefined ? '' : ` (${setting})`}`;

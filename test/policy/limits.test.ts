@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_LIMIT } from '../../bindings/index.ts';
-import { groups, limitsDocument, limitsOf, rooms } from '../limits/document.ts';
+import { groups, limitsDocument, limitsOf, rooms, row } from '../limits/document.ts';
 import { imports, root, sources, targetOf, textOf } from './imports.ts';
 
 const limits = groups.flatMap(limitsOf);
@@ -33,8 +33,8 @@ const NO_LIMITS: readonly string[] = [
   'content of a DATAGRAM frame that always fits',
 ];
 
-/** Row of PROTOCOL.md §9 → its numbers, in bytes and ms. */
-const constants: ReadonlyMap<string, readonly number[]> = new Map(
+/** Row of PROTOCOL.md §9 → its numbers. */
+const constants: ReadonlyMap<string, readonly string[]> = new Map(
   (/\n## 9\. Constants\n([\s\S]*?)\n## /.exec(textOf('PROTOCOL.md'))?.[1] ?? '')
     .split('\n')
     .filter((line) => line.startsWith('| '))
@@ -43,11 +43,20 @@ const constants: ReadonlyMap<string, readonly number[]> = new Map(
     .map(([, name, value]) => [name!, numbersOf(value!)]),
 );
 
-function numbersOf(text: string): number[] {
-  const units: Readonly<Record<string, number>> = { s: 1000, min: 60_000, h: 3_600_000, KiB: 1024, R: MESSAGE_LIMIT };
-  return [...text.matchAll(/(\d[\d,]*)(?: (s|min|h|KiB|R)\b)?/g)].map(
-    ([, digits, unit]) => Number(digits!.replaceAll(',', '')) * (units[unit ?? ''] ?? 1),
-  );
+/** The numbers of a text with what they count: `30000 ms`, `66560 bytes`, `64`. */
+function numbersOf(text: string): string[] {
+  const units: Readonly<Record<string, readonly [factor: number, unit: string]>> = {
+    ms: [1, ' ms'],
+    s: [1000, ' ms'],
+    min: [60_000, ' ms'],
+    bytes: [1, ' bytes'],
+    KiB: [1024, ' bytes'],
+    R: [MESSAGE_LIMIT, ' bytes'],
+  };
+  return [...text.matchAll(/(\d[\d,]*)(?: (ms|s|min|bytes|KiB|R)\b)?/g)].map(([, digits, word]) => {
+    const [factor, unit] = units[word ?? ''] ?? [1, ''];
+    return `${Number(digits!.replaceAll(',', '')) * factor}${unit}`;
+  });
 }
 
 /** Constant of core-as with a number → its files and values: there are names in several files. */
@@ -101,8 +110,8 @@ describe('the numbers of limits', () => {
     const named = limits.flatMap(({ rows }) => rows);
     const compared = [...constants].filter(([name]) => !NO_LIMITS.includes(name));
     const missing = compared.map(([name, numbers]) => {
-      const values = limits.filter(({ rows }) => rows.includes(name)).flatMap(({ values }) => values);
-      return { name, numbers: numbers.filter((number) => !values.includes(number)) };
+      const said = limits.filter(({ rows }) => rows.includes(name)).flatMap((limit) => numbersOf(row(limit)));
+      return { name, numbers: numbers.filter((number) => !said.includes(number)) };
     });
     expect(missing.filter(({ numbers }) => numbers.length > 0)).toEqual([]);
     expect([...new Set(named)].sort()).toEqual(compared.map(([name]) => name).sort());

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { groups, limitsDocument, limitsOf, rooms, row } from '../limits/document.ts';
-import { imports, root, sources, targetOf, textOf } from './imports.ts';
+import { imports, root, sources, stripped, targetOf, textOf } from './imports.ts';
 
 const limits = groups.flatMap(limitsOf);
 const FOLDERS = ['bindings', 'protocol', 'platform', 'runtime', 'device', 'client', 'server', 'cli'];
@@ -32,6 +32,20 @@ const NO_LIMITS: readonly string[] = [
   'longest PTO with back-off',
   'content of a DATAGRAM frame that always fits',
 ];
+
+/** Constant that bounds a table without being a limit → why it is none. */
+const NO_TABLES: Readonly<Record<string, string>> = {
+  'cli/dev/push-emulator.ts KEPT': 'a tool of developers on loopback',
+  'device/audit/store.ts LARGEST_SEGMENT': 'the size of a file, which only the owner writes',
+  'device/mdns.ts MAX_SUBTYPES': 'only the application fills it',
+  'protocol/coap/requester.ts MAX_ENDED': 'of one connection, about our own requests',
+  'protocol/rendezvous/checklist.ts MAX_PAIRS': 'as many as the budget of a round has',
+  'protocol/rendezvous/checklist.ts MAX_TRANSACTIONS': 'of one round, our own checks',
+  'protocol/station-dial/blocked-networks.ts MAX_NETWORKS': 'networks that this host itself is in',
+  'runtime/rendezvous/gatherer.ts MAX_KNOWN': 'stations that this host itself uses',
+  'runtime/roaming/roaming.ts MAX_DESTINATIONS': 'parties that this host itself reached',
+  'runtime/roaming/roaming.ts MAX_REPLACED': 'sockets that this host itself opened',
+};
 
 /** Row of PROTOCOL.md §9 → its numbers. */
 const constants: ReadonlyMap<string, readonly string[]> = new Map(
@@ -97,6 +111,20 @@ describe('docs/limits.md', () => {
   it('has every cell, without a bar', () => {
     const cells = limits.flatMap(({ name, filledBy, next, freedWhen }) => [name, filledBy, next, freedWhen]);
     expect(cells.filter((cell) => cell === '' || cell.includes('|'))).toEqual([]);
+  });
+
+  it('has every constant that the size of a table is compared with', () => {
+    const listed = Object.keys(rooms).flatMap((room) =>
+      [...textOf(room).matchAll(/import \{([^}]*)\} from '([^']+)'/g)].flatMap(([, names, from]) =>
+        names!.split(',').map((name) => `${targetOf(room, from!)} ${name.trim().split(' ')[0]}`),
+      ),
+    );
+    const compared = FOLDERS.flatMap(sources).flatMap((file) =>
+      [...stripped(file).matchAll(/\.size (?:>=?|===|<=?) ([A-Z][A-Z_]+)\b(?!\.)/g)].map(([, name]) => `${file} ${name}`),
+    );
+    const found = compared.filter((constant) => !listed.includes(constant));
+    expect(compared.length).toBeGreaterThan(2 * found.length);
+    expect([...new Set(found)].sort()).toEqual(Object.keys(NO_TABLES));
   });
 
   it('names tests that exist', () => {

@@ -24,6 +24,7 @@ import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
 import type { ConnectionOwner, ConnectionState, Established } from './owner.ts';
 import { type AddPathOptions, ConnectionPaths } from './paths.ts';
+import { Peer } from './peer.ts';
 import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';
 import { Traffic } from './traffic.ts';
 
@@ -33,6 +34,8 @@ const SILENT = 'the peer has not answered for too long';
 export class Connection extends Traffic {
   /** True when this end started the handshake. */
   readonly initiator: boolean;
+  /** What the handshake has shown about the peer. */
+  readonly peer = new Peer();
   /** The Initiate packet of a connection made with `prepare`, for the base station to carry. */
   initiate?: Uint8Array;
   /** State that the layer above attaches to the connection; not used here. */
@@ -288,7 +291,7 @@ export class Connection extends Traffic {
   established(known: Established): void {
     this.#core = known.core;
     this.#path = known.path;
-    this.shown(known);
+    this.peer.shown(known);
     this.#limits = known.streams;
     this.#acceptStreams = known.acceptStreams;
     this.#state = 'open';

@@ -32,7 +32,7 @@ export interface ConnectionOwner {
 export interface Established {
   readonly core: CoreConnection;
   readonly path: Path;
-  readonly remoteFingerprint: string;
+  readonly fingerprint: string;
   readonly verified: Verified;
   readonly handshakeHash: Uint8Array;
   readonly info: Readonly<Record<string, unknown>>;

@@ -7,8 +7,9 @@ import type { Established, Verified } from './owner.ts';
 
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 
+/** The part `peer` of a connection. */
 export class Peer {
-  #remoteFingerprint = '';
+  #fingerprint = '';
   #handshakeHash = '';
   #info = NOTHING;
   #verified: Verified = 'none';
@@ -16,8 +17,8 @@ export class Peer {
   #flowParts = 0;
 
   /** Full fingerprint of the X25519 key that the peer proved. */
-  get remoteFingerprint(): string {
-    return this.#remoteFingerprint;
+  get fingerprint(): string {
+    return this.#fingerprint;
   }
 
   get verified(): Verified {
@@ -52,9 +53,9 @@ export class Peer {
     this.#verified = how;
   }
 
-  /** Stores the identity that the handshake has shown. */
-  protected shown({ remoteFingerprint, verified, handshakeHash, info, idleTimeout, flowParts }: Established): void {
-    this.#remoteFingerprint = remoteFingerprint;
+  /** Stores what the handshake has shown. For the connection. */
+  shown({ fingerprint, verified, handshakeHash, info, idleTimeout, flowParts }: Established): void {
+    this.#fingerprint = fingerprint;
     this.#verified = verified;
     this.#handshakeHash = packed(handshakeHash);
     this.#info = info;

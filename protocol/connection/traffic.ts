@@ -5,11 +5,10 @@
 import type { CoreConnection } from '../../bindings/index.ts';
 import { LocalError } from '../errors/index.ts';
 import type { ByteStreams } from './byte-streams.ts';
-import { Peer } from './peer.ts';
 
 const MAX_PORT = 0xffff_ffff;
 
-export abstract class Traffic extends Peer {
+export abstract class Traffic {
   /** The data plane of an open connection. */
   protected abstract data(): CoreConnection;
   protected abstract byteStreams(): ByteStreams;

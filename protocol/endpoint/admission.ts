@@ -14,20 +14,20 @@ import type { Registry, Slot } from './registry.ts';
 export function hasSlot({ config, registry }: Context, slot: Slot, now: number): boolean {
   const { connections, kept } = config.limits;
   if (kept === undefined) return registry.hasRoom(connections);
-  const holder = kept.holderOf(slot.connection.remoteFingerprint);
+  const holder = kept.holderOf(slot.connection.peer.fingerprint);
   if (holder !== null) {
-    const held = count(registry, (other) => kept.holderOf(other.connection.remoteFingerprint) === holder);
+    const held = count(registry, (other) => kept.holderOf(other.connection.peer.fingerprint) === holder);
     const limit = connections - Math.max(0, held - 1);
     if (registry.hasRoom(limit)) return true;
     // Ending a connection must be enough to make room.
     if (!registry.hasRoom(limit + 1)) return false;
-    return endResting(registry, (other) => kept.holderOf(other.connection.remoteFingerprint) === null, now) && registry.hasRoom(limit);
+    return endResting(registry, (other) => kept.holderOf(other.connection.peer.fingerprint) === null, now) && registry.hasRoom(limit);
   }
   if (!registry.hasRoom(connections - kept.connections)) return false;
   const network = networkStraightFrom(slot);
   if (network === null) return true;
   const here = (other: Slot): boolean =>
-    networkStraightFrom(other) === network && kept.holderOf(other.connection.remoteFingerprint) === null;
+    networkStraightFrom(other) === network && kept.holderOf(other.connection.peer.fingerprint) === null;
   return count(registry, here) < kept.perNetwork;
 }
 

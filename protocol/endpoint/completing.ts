@@ -99,7 +99,7 @@ export class Completer {
     slot.connection.established({
       core,
       path,
-      remoteFingerprint: fingerprint(handshake.remoteStatic!, config.crypto),
+      fingerprint: fingerprint(handshake.remoteStatic!, config.crypto),
       verified: 'none',
       handshakeHash: handshake.hash,
       info: NOTHING,

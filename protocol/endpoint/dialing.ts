@@ -179,7 +179,7 @@ export class Dialer {
     slot.connection.established({
       core,
       path,
-      remoteFingerprint: peer.fingerprint,
+      fingerprint: peer.fingerprint,
       verified: dial.options.pin === undefined ? 'none' : 'pinned',
       handshakeHash: handshake.hash,
       info: peer.offer.info,

@@ -238,7 +238,7 @@ export class HostKeepAlive {
 
   #applyTo(channel: Session, followed: FollowedChannel): void {
     const { bound } = followed.wish;
-    const { idleTimeout } = channel.connection;
+    const { idleTimeout } = channel.connection.peer;
     const profile = this.#profileOf(followed.wish);
     const facts = { profile, bound, learned: this.#runner.interval, idleTimeout, webSocketInterval: this.#webSocketInterval(channel) };
     const isOther = set(channel, followed, keepAliveOf(facts));
@@ -276,7 +276,11 @@ export class HostKeepAlive {
     const isRelayed = session.type === 'RELAY';
     const learned = isRelayed ? interval : Math.min(UNLEARNED_INTERVAL, interval ?? UNLEARNED_INTERVAL);
     const webSocketInterval = this.#webSocketInterval(isRelayed ? this.#options.channelOf(session) : null);
-    set(session, followed, keepAliveOf({ profile, explicit, learned, idleTimeout: session.connection.idleTimeout, webSocketInterval }));
+    set(
+      session,
+      followed,
+      keepAliveOf({ profile, explicit, learned, idleTimeout: session.connection.peer.idleTimeout, webSocketInterval }),
+    );
   }
 
   /** Returns the longest interval over the WebSocket of a channel, ms; undefined where there is none. */

@@ -56,7 +56,9 @@ export interface DatagramFlow {
 
 /** What the flows need from their session. */
 export interface DatagramLink {
-  readonly connection: Pick<Connection, 'flowParts' | 'datagramSize' | 'datagramRoom' | 'stats'>;
+  readonly connection: Pick<Connection, 'datagramSize' | 'datagramRoom' | 'stats'> & {
+    readonly peer: Pick<Connection['peer'], 'flowParts'>;
+  };
   /** Passes the content of a DATAGRAM frame to the connection; returns false when it was not taken. */
   readonly send: (content: Uint8Array) => boolean;
   /** Monotonic ms. */
@@ -116,7 +118,7 @@ export class DatagramFlows {
 
   /** Receives a datagram of the session: the content of a frame, which is kept. */
   receive(content: Uint8Array): void {
-    if (this.#link.connection.flowParts === 0) {
+    if (this.#link.connection.peer.flowParts === 0) {
       this.#receiveWhole(decodeFlowDatagram(content));
       return;
     }
@@ -166,7 +168,7 @@ export class DatagramFlows {
 
   #pass(flow: number, payload: Uint8Array, counts: DatagramCounts): void {
     const { connection } = this.#link;
-    const { flowParts } = connection;
+    const { flowParts } = connection.peer;
     const whole = flowParts === 0 ? encodeFlowDatagram(flow, payload) : encodeFlowPart({ flow, number: 0, index: 0, count: 1, payload });
     if (whole.length <= SURE_LENGTH || whole.length <= whileOpen(() => connection.datagramSize, -1)) {
       if (this.#link.send(whole)) counts.sent++;
@@ -176,7 +178,7 @@ export class DatagramFlows {
 
   #passParts(datagram: FlowDatagram, counts: DatagramCounts): void {
     const { connection, send } = this.#link;
-    const parts = cutFlowDatagram(datagram, { number: ++this.#number, size: SURE_LENGTH, most: connection.flowParts });
+    const parts = cutFlowDatagram(datagram, { number: ++this.#number, size: SURE_LENGTH, most: connection.peer.flowParts });
     const room = whileOpen(() => connection.datagramRoom, 0);
     if (parts === null) counts.tooLong++;
     else if (room >= parts.length && parts.every(send)) counts.sent++;

@@ -79,11 +79,11 @@ export class Session {
 
   /** Full hex fingerprint of the peer's key. */
   get remoteFingerprint(): string {
-    return this.connection.remoteFingerprint;
+    return this.connection.peer.fingerprint;
   }
 
   get verified(): 'pinned' | 'password' | 'none' {
-    return this.connection.verified;
+    return this.connection.peer.verified;
   }
 
   /** The path now in use; it may change, so do not keep it. */
@@ -124,12 +124,12 @@ export class Session {
 
   /** The responder's description of itself in message 2 (of a device: ProductId, DeviceId). */
   get info(): Readonly<Record<string, unknown>> {
-    return this.connection.info;
+    return this.connection.peer.info;
   }
 
   /** Noise handshake hash: the same at both ends, unique to this session. */
   get handshakeHash(): Uint8Array {
-    return this.connection.handshakeHash;
+    return this.connection.peer.handshakeHash;
   }
 
   get isOpen(): boolean {
@@ -346,7 +346,7 @@ export class Session {
 
   /** Notes a successful password exchange or pairing in `verified`. */
   setVerified(verified: 'pinned' | 'password'): void {
-    this.connection.markVerified(verified);
+    this.connection.peer.markVerified(verified);
   }
 
   /**

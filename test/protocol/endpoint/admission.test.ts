@@ -93,7 +93,7 @@ test('keys with reserved slots neither count for their network nor have its limi
   const known = new Set<string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });
   for (const number of [1, 2, 3]) arrive(network, to, `2001:db8:1:1::${number}/64`);
-  for (const { remoteFingerprint } of to.accepted) known.add(remoteFingerprint);
+  for (const { peer } of to.accepted) known.add(peer.fingerprint);
   const here = [4, 5, 6, 7].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
   expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
 });

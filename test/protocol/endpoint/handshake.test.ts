@@ -17,11 +17,11 @@ describe('handshake', () => {
     expect(network.now - start).toBe(30);
     const [accepted] = device.accepted;
     expect(client.kinds(connection)).toEqual(['opened']);
-    expect(connection.remoteFingerprint).toBe(fingerprintOf(device));
-    expect(accepted!.remoteFingerprint).toBe(fingerprintOf(client));
-    expect(connection.handshakeHash).toEqual(accepted!.handshakeHash);
-    expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
-    expect([connection.verified, accepted!.verified]).toEqual(['none', 'none']);
+    expect(connection.peer.fingerprint).toBe(fingerprintOf(device));
+    expect(accepted!.peer.fingerprint).toBe(fingerprintOf(client));
+    expect(connection.peer.handshakeHash).toEqual(accepted!.peer.handshakeHash);
+    expect(connection.peer.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
+    expect([connection.peer.verified, accepted!.peer.verified]).toEqual(['none', 'none']);
     expect(device.endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 0, connections: 1 });
   });
 
@@ -29,7 +29,7 @@ describe('handshake', () => {
     const { network, client, device } = pair(1, { client: { crypto: nobleHost(7), identity: nobleHost(8).generateKey() } });
     const connection = dial(client, device, { pin: fingerprintOf(device) });
     expect(network.run(() => device.accepted.length === 1)).toBe(true);
-    expect([connection.verified, device.accepted[0]!.remoteFingerprint]).toEqual(['pinned', fingerprintOf(client)]);
+    expect([connection.peer.verified, device.accepted[0]!.peer.fingerprint]).toEqual(['pinned', fingerprintOf(client)]);
   });
 
   it('carries messages both ways, the first in the same burst as the Complete', () => {
@@ -282,7 +282,7 @@ describe('the responder', () => {
     const { network, client, device } = pair(11);
     const connection = dial(client, device, { pin: fingerprintOf(device), expect: { ProductId: 'p', DeviceId: 'd' } });
     expect(network.run(() => connection.state === 'open')).toBe(true);
-    expect(connection.verified).toBe('pinned');
+    expect(connection.peer.verified).toBe('pinned');
   });
 
   it('with another fingerprint fails the connection before any payload is sent', () => {
@@ -319,7 +319,7 @@ describe('the responder', () => {
     const identity = device.config.crypto.generateKey();
     dial(client, device, { identity });
     expect(network.run(() => device.accepted.length === 1)).toBe(true);
-    expect(device.accepted[0]!.remoteFingerprint).toBe(fingerprint(identity.publicKey, device.config.crypto));
+    expect(device.accepted[0]!.peer.fingerprint).toBe(fingerprint(identity.publicKey, device.config.crypto));
   });
 });
 

@@ -31,7 +31,7 @@ describe('a relayed handshake', () => {
     const fromClient = network.sent.filter(({ from }) => from === client).map(({ bytes }) => bytes);
     expect(fromClient.length).toBeGreaterThan(0);
     for (const bytes of fromClient) expect([...bytes.subarray(0, 9)]).toEqual([0x88, ...CLIENT_ROUTE]);
-    expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
+    expect(connection.peer.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
   });
 
   it('answers the same Initiate with the same Respond', () => {

@@ -6,9 +6,9 @@ import type { SessionStream } from '../../../runtime/session/index.ts';
 import { acceptedSession, type ConnectedPair, pair, pattern, text, utf8 } from './support.ts';
 
 /** The session of a connection of full size to a peer that takes no parts; `send` takes everything. */
-const connection = { flowParts: 0, datagramSize: 1_411, datagramRoom: 256, stats: () => null };
+const connection = { peer: { flowParts: 0 }, datagramSize: 1_411, datagramRoom: 256, stats: () => null };
 const link: DatagramLink = { connection, send: () => true, now: () => 0 };
-const withParts = { ...connection, flowParts: MAX_PARTS };
+const withParts = { ...connection, peer: { flowParts: MAX_PARTS } };
 
 describe('flows alone', () => {
   it('deliver each datagram to its flow, and early ones when it opens', () => {

@@ -379,7 +379,7 @@ describe('the end of a session', () => {
     ] as const) {
       const both = await pair({ device: { parameters: { idleTimeout: device } }, client: { parameters: { idleTimeout: client } } });
       const accepted = await acceptedSession(both);
-      expect(accepted.connection.idleTimeout).toBe(expected);
+      expect(accepted.connection.peer.idleTimeout).toBe(expected);
     }
   });
 

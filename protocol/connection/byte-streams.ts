@@ -9,14 +9,16 @@
  * direction too. A stream that is not accepted within 30 s is reset, one over the limit immediately. Once accepted, a
  * stream costs at most one map look-up here. Messages are not here.
  */
-import { type CoreStreams, EventKind } from '../../bindings/index.ts';
-import { StreamCode } from '../errors/index.ts';
+import { type CoreStreamStats, type CoreStreams, EventKind } from '../../bindings/index.ts';
+import { LocalError, StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
+import type { ConnectionOwner } from './owner.ts';
 
 /** Milliseconds that an offered stream waits for acceptance (PROTOCOL.md §5). */
 export const ACCEPT_TIMEOUT = 30_000;
 const PORT_LENGTH = 4;
+const MAX_PORT = 0xffff_ffff;
 const ACCEPTANCE = Uint8Array.of(0);
 const NOTHING = new Uint8Array(0);
 
@@ -48,11 +50,12 @@ interface Incoming {
   receiveEnded: boolean;
 }
 
-/** The byte streams of one connection, with the preface on top of the core's streams. */
+/** The part `streams` of a connection: its byte streams, with the preface on top of the core's. */
 export class ByteStreams {
   readonly #core: CoreStreams;
   readonly #limits: StreamLimits;
   readonly #accepts: boolean;
+  readonly #owner: Pick<ConnectionOwner, 'touched' | 'eventful'>;
   readonly #emit: (event: ConnectionEvent) => void;
   readonly #opening = new Map<number, Opening>();
   readonly #incoming = new Map<number, Incoming>();
@@ -60,11 +63,16 @@ export class ByteStreams {
   /** Deadline of the oldest unaccepted stream, or earlier; recomputed when it passes. */
   #deadline = Number.POSITIVE_INFINITY;
 
-  constructor(core: CoreStreams, limits: StreamLimits, accepts: boolean, emit: (event: ConnectionEvent) => void) {
+  constructor(
+    core: CoreStreams,
+    owner: Pick<ConnectionOwner, 'touched' | 'eventful'>,
+    options: { readonly limits: StreamLimits; readonly accepts: boolean; readonly emit: (event: ConnectionEvent) => void },
+  ) {
     this.#core = core;
-    this.#limits = limits;
-    this.#accepts = accepts;
-    this.#emit = emit;
+    this.#owner = owner;
+    this.#limits = options.limits;
+    this.#accepts = options.accepts;
+    this.#emit = options.emit;
   }
 
   /** True when no stream is in its preface and the peer has none open: another instance may take over. */
@@ -72,8 +80,14 @@ export class ByteStreams {
     return this.#opening.size === 0 && this.#incoming.size === 0;
   }
 
-  /** Returns the id of a new stream to `port`, or -1 at the peer's limit. */
+  /**
+   * Opens a byte stream to a port (u32; from 0x80000000 on ephemeral). Data written before the event `accepted`, up to
+   * the peer's initial window, leaves with the opening. Returns its id, or -1 at the peer's limit: wait for
+   * `streams-available`.
+   */
   open(port: number): number {
+    if (!Number.isInteger(port) || port < 0 || port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
+    this.#owner.touched();
     const id = this.#core.open();
     if (id < 0) return -1;
     const preface = new Uint8Array(PORT_LENGTH);
@@ -86,32 +100,42 @@ export class ByteStreams {
     return id;
   }
 
+  /** Accepts a stream that the event `stream` offered. */
   accept(id: number): void {
+    this.#owner.touched();
     const stream = this.#incoming.get(id);
     if (stream?.state !== 'offered') return;
     stream.state = 'accepting';
     this.#writeAcceptance(id, stream);
+    this.#owner.eventful();
   }
 
+  /** Refuses it; `code` is a StreamCode. */
   refuse(id: number, code: number): void {
     this.stop(id, code);
     this.reset(id, code);
   }
 
-  write(id: number, data: Uint8Array, start: number, end: number): number {
+  /** Writes data[start, end) and returns the number of bytes accepted. If fewer than given: wait for `writable`. */
+  write(id: number, data: Uint8Array, start = 0, end = data.length): number {
+    this.#owner.touched();
     if (this.#opening.size > 0 && (this.#opening.get(id)?.preface.length ?? 0) > 0) return 0;
     const stream = this.#incoming.get(id);
     if (stream !== undefined && stream.state !== 'open') return 0;
     return this.#core.write(id, data, start, end);
   }
 
+  /** Ends our direction after the bytes written so far. */
   finish(id: number): void {
+    this.#owner.touched();
     const opening = this.#opening.get(id);
     if (opening !== undefined && opening.preface.length > 0) opening.finish = true;
     else this.#core.finish(id);
   }
 
+  /** Returns the bytes copied into `target`; 0: nothing yet; -1: the end was reached. */
   read(id: number, target: Uint8Array): number {
+    this.#owner.touched();
     if (this.#opening.has(id)) return 0;
     const stream = this.#incoming.get(id);
     if (stream === undefined) return this.#core.read(id, target);
@@ -121,7 +145,9 @@ export class ByteStreams {
     return count;
   }
 
+  /** Returns the available bytes, at most `max`, in their own array; empty: nothing yet; null: the end was reached. */
   take(id: number, max: number): Uint8Array | null {
+    this.#owner.touched();
     if (this.#opening.has(id)) return NOTHING;
     const stream = this.#incoming.get(id);
     if (stream === undefined) return this.#core.take(id, max);
@@ -131,18 +157,35 @@ export class ByteStreams {
     return bytes;
   }
 
+  /** Aborts our direction; unsent data is lost. */
   reset(id: number, code: number): void {
+    this.#owner.touched();
     this.#core.reset(id, code);
     this.#sendEnded(id);
   }
 
+  /** Asks the peer to abort its direction. */
   stop(id: number, code: number): void {
+    this.#owner.touched();
     this.#opening.delete(id);
     this.#core.stop(id, code);
     this.#receiveEnded(id);
   }
 
-  // Events of the core.
+  /**
+   * Sets our direction's share among the byte streams with data to send, 1 to 256 (default 16).
+   * @throws LocalError INVALID_ARGUMENT
+   */
+  setWeight(id: number, weight: number): void {
+    this.#core.setWeight(id, weight);
+  }
+
+  /** Returns the figures of a stream; null once both its directions have ended. */
+  stats(id: number): CoreStreamStats | null {
+    return this.#core.stats(id);
+  }
+
+  // For the connection: events of the core, and time.
 
   /** Handles an event of the core about a byte stream. @returns false for other events */
   translate(kind: number, id: number, value: number, now: number): boolean {

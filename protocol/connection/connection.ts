@@ -12,7 +12,6 @@ import {
   type CoreConnection,
   type CoreConnectionStats,
   type CorePathStats,
-  type CoreStreamStats,
   type CoreStreamTotals,
   EventKind,
   type KeepAlive,
@@ -22,16 +21,16 @@ import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
+import { Messages } from './messages.ts';
 import type { ConnectionOwner, ConnectionState, Established } from './owner.ts';
 import { type AddPathOptions, ConnectionPaths } from './paths.ts';
 import { Peer } from './peer.ts';
 import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';
-import { Traffic } from './traffic.ts';
 
 const SILENT = 'the peer has not answered for too long';
 
 /** A connection of an endpoint. Created by `Endpoint.connect`, `prepare`, or a handshake of the peer. */
-export class Connection extends Traffic {
+export class Connection {
   /** True when this end started the handshake. */
   readonly initiator: boolean;
   /** What the handshake has shown about the peer. */
@@ -52,6 +51,7 @@ export class Connection extends Traffic {
   #paths: ConnectionPaths | null = null;
   /** Created at first use, and released when idle. */
   #streams: ByteStreams | null = null;
+  #messages: Messages | null = null;
   #limits: StreamLimits | null = null;
   #acceptStreams = false;
   /** Created at the first rest. */
@@ -64,7 +64,6 @@ export class Connection extends Traffic {
   #now = 0;
 
   constructor(options: { readonly initiator: boolean; readonly path: Path | null; readonly owner: ConnectionOwner }) {
-    super();
     this.initiator = options.initiator;
     this.#path = options.path;
     this.#owner = options.owner;
@@ -118,6 +117,21 @@ export class Connection extends Traffic {
   }
 
   /**
+   * Byte streams. A part is released when the connection is idle: read it at each use.
+   * @throws LocalError NOT_CONNECTED during the handshake, CLOSED after the end
+   */
+  get streams(): ByteStreams {
+    return this.#makeStreams(this.#data());
+  }
+
+  /** Messages and datagrams. Errors as for {@link streams}. */
+  get messages(): Messages {
+    const core = this.#data();
+    this.#messages ??= new Messages(core.messages, this.#owner);
+    return this.#messages;
+  }
+
+  /**
    * Returns the next event, or null. Call it until null after the endpoint reported this connection `active`. Returning
    * a message or datagram gives back its credit, so an application that cannot take more should stop calling.
    */
@@ -132,7 +146,7 @@ export class Connection extends Traffic {
   /** Changes the keep-alive; null disables it. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     this.#now = now;
-    this.touch(this.data().setKeepAlive(keepAlive, now));
+    this.#touch(this.#data().setKeepAlive(keepAlive, now));
   }
 
   /**
@@ -177,7 +191,7 @@ export class Connection extends Traffic {
   /** Lets the connection rest when it loses its last path or keep-alive finds no answer, instead of ending. */
   allowRest(): void {
     this.#mayRest = true;
-    this.data().allowRest(true);
+    this.#data().allowRest(true);
   }
 
   /** Why it rests; null while it has a path. */
@@ -211,13 +225,25 @@ export class Connection extends Traffic {
 
   /** Returns the peer's id for our packets on the active path, 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
   remoteId(): Uint8Array {
-    return this.data().paths.remoteId();
+    return this.#data().paths.remoteId();
   }
 
   /** Returns the figures of a path, null for one it does not have. Without a path table the only path is the first. */
   pathStats(path: Path): CorePathStats | null {
     if (this.#paths === null) return path === this.#path ? (this.#core?.paths.stats(0) ?? null) : null;
     return this.#paths.stats(path);
+  }
+
+  /**
+   * Requests our next sending key early; false when the peer has not acknowledged a packet under the current one yet.
+   */
+  updateKey(): boolean {
+    return this.#touch(this.#data().updateKey());
+  }
+
+  /** Asks the peer for an acknowledgement, so that it learns our current address. */
+  ping(): void {
+    this.#touch(this.#data().ping());
   }
 
   /** Ends the connection, in any state. A `closed` event without error follows at once, the closing period later. */
@@ -235,13 +261,9 @@ export class Connection extends Traffic {
   /** Releases what nothing in progress needs: the owner calls it when the connection has been idle for a while. */
   sweep(): void {
     if (this.#streams?.isIdle === true) this.#streams = null;
+    this.#messages = null;
     if (this.#events?.length === 0) this.#events = null;
     this.#core?.sweep();
-  }
-
-  /** Returns the figures of a byte stream; null once both its directions or the connection have ended. */
-  streamStats(id: number): CoreStreamStats | null {
-    return this.#core?.streams.stats(id) ?? null;
   }
 
   // Methods for the endpoint. After receive, handleTimeout and application calls: transmit until 0,
@@ -318,7 +340,7 @@ export class Connection extends Traffic {
     if (isOther) this.#emit({ kind: 'probed', path, answered: false, forgotten: true });
     if (isLeft) return true;
     if (!this.#mayRest) return false;
-    this.data().rest();
+    this.#data().rest();
     this.#beginRest(reason);
     return true;
   }
@@ -462,15 +484,15 @@ export class Connection extends Traffic {
   }
 
   /** The data plane of an open connection. @throws LocalError NOT_CONNECTED before, CLOSED after. */
-  protected data(): CoreConnection {
+  #data(): CoreConnection {
     if (this.#state === 'open' && this.#core !== null) return this.#core;
     throw new LocalError(this.#state === 'handshaking' ? 'NOT_CONNECTED' : 'CLOSED', `the connection is ${this.#state}`);
   }
 
   #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
-    const result = action(this.#makePaths(this.data()));
+    const result = action(this.#makePaths(this.#data()));
     this.#owner.eventful(); // The exchange of ids is an event of the core.
-    return this.touch(result);
+    return this.#touch(result);
   }
 
   #makePaths(core: CoreConnection): ConnectionPaths {
@@ -478,16 +500,12 @@ export class Connection extends Traffic {
     return this.#paths;
   }
 
-  protected eventful(): void {
-    this.#owner.eventful();
-  }
-
-  protected byteStreams(): ByteStreams {
-    return this.#makeStreams(this.data());
-  }
-
   #makeStreams(core: CoreConnection): ByteStreams {
-    this.#streams ??= new ByteStreams(core.streams, this.#limits!, this.#acceptStreams, (event) => this.#emit(event));
+    this.#streams ??= new ByteStreams(core.streams, this.#owner, {
+      limits: this.#limits!,
+      accepts: this.#acceptStreams,
+      emit: (event) => this.#emit(event),
+    });
     return this.#streams;
   }
 
@@ -496,7 +514,7 @@ export class Connection extends Traffic {
     this.#events.push(event);
   }
 
-  protected touch<T>(result: T): T {
+  #touch<T>(result: T): T {
     this.#owner.touched();
     return result;
   }

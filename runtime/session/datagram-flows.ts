@@ -56,8 +56,9 @@ export interface DatagramFlow {
 
 /** What the flows need from their session. */
 export interface DatagramLink {
-  readonly connection: Pick<Connection, 'datagramSize' | 'datagramRoom' | 'stats'> & {
+  readonly connection: Pick<Connection, 'stats'> & {
     readonly peer: Pick<Connection['peer'], 'flowParts'>;
+    readonly messages: Pick<Connection['messages'], 'datagramSize' | 'datagramRoom'>;
   };
   /** Passes the content of a DATAGRAM frame to the connection; returns false when it was not taken. */
   readonly send: (content: Uint8Array) => boolean;
@@ -170,7 +171,7 @@ export class DatagramFlows {
     const { connection } = this.#link;
     const { flowParts } = connection.peer;
     const whole = flowParts === 0 ? encodeFlowDatagram(flow, payload) : encodeFlowPart({ flow, number: 0, index: 0, count: 1, payload });
-    if (whole.length <= SURE_LENGTH || whole.length <= whileOpen(() => connection.datagramSize, -1)) {
+    if (whole.length <= SURE_LENGTH || whole.length <= whileOpen(() => connection.messages.datagramSize, -1)) {
       if (this.#link.send(whole)) counts.sent++;
       else counts.dropped++;
     } else this.#passParts({ flow, payload }, counts);
@@ -179,7 +180,7 @@ export class DatagramFlows {
   #passParts(datagram: FlowDatagram, counts: DatagramCounts): void {
     const { connection, send } = this.#link;
     const parts = cutFlowDatagram(datagram, { number: ++this.#number, size: SURE_LENGTH, most: connection.peer.flowParts });
-    const room = whileOpen(() => connection.datagramRoom, 0);
+    const room = whileOpen(() => connection.messages.datagramRoom, 0);
     if (parts === null) counts.tooLong++;
     else if (room >= parts.length && parts.every(send)) counts.sent++;
     else counts.dropped++;

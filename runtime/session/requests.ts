@@ -250,7 +250,7 @@ export class SessionRequests {
     for (;;) {
       this.#held ??= this.#exchanges.transmit();
       const message = this.#held;
-      if (message === null || whileOpen(() => connection.sendMessage(message), -1) < 0) return;
+      if (message === null || whileOpen(() => connection.messages.send(message), -1) < 0) return;
       this.#held = null;
       this.#shared.wake();
     }

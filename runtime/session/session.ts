@@ -208,7 +208,7 @@ export class Session {
   /** Sends a datagram, unreliable and unordered. @returns false when not taken: too long, queue full, session over */
   sendDatagram(data: Uint8Array): boolean {
     if (!this.#isOpen) return false;
-    const taken = whileOpen(() => this.connection.sendDatagram(data), false);
+    const taken = whileOpen(() => this.connection.messages.sendDatagram(data), false);
     this.#shared.wake();
     return taken;
   }

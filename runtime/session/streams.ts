@@ -86,7 +86,7 @@ export class SessionStreams {
 
   #openQueued(): void {
     for (const stream of this.#queue) {
-      const id = whileOpen(() => this.#connection.openStream(stream.port), -1);
+      const id = whileOpen(() => this.#connection.streams.open(stream.port), -1);
       if (id < 0) break;
       this.#queue.delete(stream);
       this.#streams.set(id, stream);
@@ -99,7 +99,7 @@ export class SessionStreams {
     const incoming = new IncomingStream(port, {
       accept: () => {
         this.#offered.delete(id);
-        whileOpen(() => this.#connection.acceptStream(id), undefined);
+        whileOpen(() => this.#connection.streams.accept(id), undefined);
         this.#options.wake();
         return this.#adopt(id, port);
       },
@@ -121,7 +121,7 @@ export class SessionStreams {
   }
 
   #refuse(id: number, code: number): void {
-    whileOpen(() => this.#connection.refuseStream(id, code), undefined);
+    whileOpen(() => this.#connection.streams.refuse(id, code), undefined);
     this.#options.wake();
   }
 
@@ -137,24 +137,24 @@ export class SessionStreams {
       // These two run for every piece of data: no closure within.
       takeStream(id, max) {
         try {
-          return connection.takeStream(id, max);
+          return connection.streams.take(id, max);
         } catch (error) {
           return otherwise(error, NOTHING);
         }
       },
       writeStream(id, data, start, end) {
         try {
-          return connection.writeStream(id, data, start, end);
+          return connection.streams.write(id, data, start, end);
         } catch (error) {
           return otherwise(error, 0);
         }
       },
-      readStream: (id, target) => whileOpen(() => connection.readStream(id, target), 0),
-      finishStream: (id) => whileOpen(() => connection.finishStream(id), undefined),
-      resetStream: (id, code) => whileOpen(() => connection.resetStream(id, code), undefined),
-      stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),
-      streamStats: (id) => whileOpen(() => connection.streamStats(id), null),
-      setStreamWeight: (id, weight) => whileOpen(() => connection.setStreamWeight(id, weight), undefined),
+      readStream: (id, target) => whileOpen(() => connection.streams.read(id, target), 0),
+      finishStream: (id) => whileOpen(() => connection.streams.finish(id), undefined),
+      resetStream: (id, code) => whileOpen(() => connection.streams.reset(id, code), undefined),
+      stopSending: (id, code) => whileOpen(() => connection.streams.stop(id, code), undefined),
+      streamStats: (id) => whileOpen(() => connection.streams.stats(id), null),
+      setStreamWeight: (id, weight) => whileOpen(() => connection.streams.setWeight(id, weight), undefined),
       wake: this.#options.wake,
       ended: (id, stream) => {
         if (id < 0) this.#queue.delete(stream);

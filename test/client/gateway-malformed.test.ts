@@ -53,7 +53,7 @@ function answersWithGarbage(): void {
   connection.nextEvent = () => {
     const event = next();
     if (event?.kind !== 'message') return event;
-    connection.sendMessage(Uint8Array.of(8, CONTENT, ...event.data.subarray(2, 10), 0xf0));
+    connection.messages.send(Uint8Array.of(8, CONTENT, ...event.data.subarray(2, 10), 0xf0));
     return connection.nextEvent();
   };
 }
@@ -92,9 +92,9 @@ test('an invalid notification ends its observation with 5.02', { tags: ['slow'] 
   const first = await tool.ask({ code: 'GET', options: [observe, ...path('state')], token: Buffer.from([4]) });
   expect(option(first, 'Observe')).toHaveLength(1);
   const { connection } = device.incoming[0]!;
-  const send = connection.sendMessage.bind(connection);
+  const send = connection.messages.send.bind(connection.messages);
   // Its last byte is a payload marker without a payload.
-  connection.sendMessage = (message) => send(Uint8Array.of(...message, 0xff));
+  connection.messages.send = (message) => send(Uint8Array.of(...message, 0xff));
   device.incoming[0]!.notify(1, { status: 205, observe: true });
   await fixture.sim.run(1000);
   expect(answers().at(-1)).toBe("5.02 The device's answer cannot be understood");

@@ -21,8 +21,8 @@ export const endpointTarget: Target = {
     });
     const connection = dial(client, device);
     network.onEvent = (node, of, event) => {
-      if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1, 2, 3));
-      if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+      if (event.kind === 'opened') of.messages.send(Uint8Array.of(1, 2, 3));
+      if (event.kind === 'message' && node === device) of.messages.send(event.data);
     };
     if (!network.run(() => client.find('message') !== undefined)) throw new Error('the connection was not established');
     const samples = network.sent.map(({ bytes }) => bytes).filter((bytes) => bytes.length > 0);
@@ -39,7 +39,7 @@ export const endpointTarget: Target = {
       if (i % 16 === 0) network.pass(below(random, 50));
     }
     const before = client.kinds().filter((kind) => kind === 'message').length;
-    connection.sendMessage(Uint8Array.of(7));
+    connection.messages.send(Uint8Array.of(7));
     if (!network.run(() => client.kinds().filter((kind) => kind === 'message').length > before, 5000))
       throw new Error('it no longer answers');
     if (device.accepted.length !== 1 || client.endpoint.stats.connections !== 1) throw new Error('a connection too many, or too few');

@@ -37,10 +37,10 @@ function capture(): Loaded {
   };
   const connection = dial(client, device);
   expect(network.run(() => connection.state === 'open')).toBe(true);
-  connection.sendMessage(GET);
+  connection.messages.send(GET);
   network.pass(1_000);
   device.endpoint = new Endpoint({ ...device.config, core: Core.create({ connections: 8, memory: 8 << 20 }) });
-  connection.sendMessage(GET);
+  connection.messages.send(GET);
   expect(network.run(() => client.find('closed') !== undefined)).toBe(true);
   return { packets, privateKeys };
 }

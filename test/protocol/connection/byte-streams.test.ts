@@ -17,13 +17,13 @@ describe('opening a stream', () => {
     const ends = connected(1);
     const { network, connection, accepted } = ends;
     for (const port of [0, 42, 0x8000_0000, 0xffff_ffff]) {
-      const id = connection.openStream(port);
+      const id = connection.streams.open(port);
       expect(id & 3).toBe(0);
       expect(network.run(() => ends.has('device', 'stream', id))).toBe(true);
       expect(ends.last('device', 'stream')).toEqual({ kind: 'stream', id, port });
       expect(ends.has('client', 'accepted', id)).toBe(false);
-      expect(connection.readStream(id, new Uint8Array(10))).toBe(0);
-      accepted.acceptStream(id);
+      expect(connection.streams.read(id, new Uint8Array(10))).toBe(0);
+      accepted.streams.accept(id);
       expect(network.run(() => ends.has('client', 'accepted', id))).toBe(true);
     }
   });
@@ -31,26 +31,26 @@ describe('opening a stream', () => {
   it('refuses an invalid port', () => {
     const { connection } = connected(2);
     for (const port of [-1, 2 ** 32, 1.5, Number.NaN]) {
-      expect(() => connection.openStream(port)).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
+      expect(() => connection.streams.open(port)).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
     }
   });
 
   it('allows sending up to the initial window before acceptance, and more after it', { tags: ['slow'] }, () => {
     const ends = connected(3);
     const { network, connection, accepted } = ends;
-    const id = connection.openStream(1);
+    const id = connection.streams.open(1);
     const data = pattern(100_000);
-    let written = connection.writeStream(id, data);
+    let written = connection.streams.write(id, data);
     network.pass(500);
-    written += connection.writeStream(id, data, written);
+    written += connection.streams.write(id, data, written);
     network.pass(500);
     expect(ends.has('device', 'stream', id)).toBe(true);
-    expect(accepted.readStream(id, new Uint8Array(10))).toBe(0);
+    expect(accepted.streams.read(id, new Uint8Array(10))).toBe(0);
     expect(accepted.stats()!.bytesReceived).toBeLessThan(WINDOW + 6000);
-    accepted.acceptStream(id);
+    accepted.streams.accept(id);
     const received = ends.collect(accepted, id);
     network.onEvent = (node, of, event) => {
-      if (node === ends.client && (event.kind === 'writable' || event.kind === 'accepted')) written += of.writeStream(id, data, written);
+      if (node === ends.client && (event.kind === 'writable' || event.kind === 'accepted')) written += of.streams.write(id, data, written);
       received.pump(event);
     };
     expect(network.run(() => received.bytes.length === data.length)).toBe(true);
@@ -60,12 +60,12 @@ describe('opening a stream', () => {
   it('fails above the credit of the peer, until streams end', () => {
     const ends = connected(4, { device: { parameters: { ...parameters, maxStreams: 3 } } });
     const { network, connection, accepted } = ends;
-    const ids = [1, 2, 3].map((port) => connection.openStream(port));
-    expect(connection.openStream(4)).toBe(-1);
+    const ids = [1, 2, 3].map((port) => connection.streams.open(port));
+    expect(connection.streams.open(4)).toBe(-1);
     network.pass(100);
-    accepted.refuseStream(ids[0]!, 0x2001);
+    accepted.streams.refuse(ids[0]!, 0x2001);
     expect(network.run(() => ends.has('client', 'streams-available'))).toBe(true);
-    expect(connection.openStream(4)).toBeGreaterThan(0);
+    expect(connection.streams.open(4)).toBeGreaterThan(0);
   });
 });
 
@@ -73,10 +73,10 @@ describe('refusal', () => {
   it('reaches the opener as a reset with the code', () => {
     const ends = connected(5);
     const { network, connection, accepted } = ends;
-    const id = connection.openStream(7);
-    connection.writeStream(id, pattern(1000));
+    const id = connection.streams.open(7);
+    connection.streams.write(id, pattern(1000));
     network.pass(100);
-    accepted.refuseStream(id, 0x2001);
+    accepted.streams.refuse(id, 0x2001);
     expect(network.run(() => ends.has('client', 'reset', id))).toBe(true);
     expect(ends.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2001 });
     expect(ends.has('client', 'accepted', id)).toBe(false);
@@ -86,17 +86,17 @@ describe('refusal', () => {
     const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
     const ends = connected(6, { device: { limits } });
     const { network, connection, accepted } = ends;
-    const ids = [1, 2, 3].map((port) => connection.openStream(port));
+    const ids = [1, 2, 3].map((port) => connection.streams.open(port));
     network.pass(100);
     expect(ends.all('device', 'stream')).toHaveLength(2);
     expect(ends.all('client', 'reset')).toEqual([{ kind: 'reset', id: ids[2], code: 0x2002 }]);
-    for (const id of ids.slice(0, 2)) accepted.refuseStream(id, 0x2001);
+    for (const id of ids.slice(0, 2)) accepted.streams.refuse(id, 0x2001);
     network.pass(100);
-    connection.openStream(4);
+    connection.streams.open(4);
     network.pass(100);
     expect(ends.all('device', 'stream')).toHaveLength(3);
     limits.streams = 0;
-    connection.openStream(5);
+    connection.streams.open(5);
     network.pass(100);
     expect(ends.all('device', 'stream')).toHaveLength(3);
   });
@@ -112,7 +112,7 @@ describe('refusal', () => {
     const { network, client, device, connection } = ends;
     const fill = (of: Connection): number => {
       let count = 0;
-      while (of.openStream(count) >= 0) count++;
+      while (of.streams.open(count) >= 0) count++;
       network.pass(1000);
       return count;
     };
@@ -130,13 +130,13 @@ describe('refusal', () => {
     const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
     const ends = connected(6, { device: { limits } });
     const { network, client, device, connection } = ends;
-    for (const port of [1, 2]) connection.openStream(port);
+    for (const port of [1, 2]) connection.streams.open(port);
     network.pass(100);
     connection.close(0, '', network.now);
     network.pass(10_000);
     const next = dial(client, device);
     network.pass(300);
-    for (const port of [3, 4]) next.openStream(port);
+    for (const port of [3, 4]) next.streams.open(port);
     network.pass(100);
     expect(ends.all('device', 'stream').map((event) => 'port' in event && event.port)).toEqual([1, 2, 3, 4]);
   });
@@ -152,7 +152,11 @@ describe('refusal', () => {
       stop: (id: number, code: number) => calls.push(`stop ${id} ${code}`),
       reset: (id: number, code: number) => calls.push(`reset ${id} ${code}`),
     } as unknown as CoreStreams;
-    const streams = new ByteStreams(core, { open: 0, max: () => 1, window: WINDOW }, false, (event) => events.push(event));
+    const streams = new ByteStreams(
+      core,
+      { touched: () => {}, eventful: () => {} },
+      { limits: { open: 0, max: () => 1, window: WINDOW }, accepts: false, emit: (event) => events.push(event) },
+    );
     const id = streams.open(1);
     streams.readable(id);
     expect(events).toEqual([{ kind: 'reset', id, code: StreamCode.BAD_PREFACE }]);
@@ -162,7 +166,7 @@ describe('refusal', () => {
   it('follows at both ends after 30 s without acceptance', () => {
     const ends = connected(7);
     const { network, connection } = ends;
-    const id = connection.openStream(1);
+    const id = connection.streams.open(1);
     network.pass(29_000);
     expect(ends.has('client', 'reset', id)).toBe(false);
     network.pass(2000);
@@ -172,12 +176,12 @@ describe('refusal', () => {
 
   it('is not needed where no streams are accepted: the peer gets no credit', () => {
     const { connection } = connected(8, { device: { acceptStreams: false } });
-    expect(connection.openStream(1)).toBe(-1);
+    expect(connection.streams.open(1)).toBe(-1);
   });
 
   it('is not needed for a responder, which cannot open streams', () => {
     const { accepted } = connected(9);
-    expect(accepted.openStream(1)).toBe(-1);
+    expect(accepted.streams.open(1)).toBe(-1);
   });
 });
 
@@ -186,9 +190,9 @@ describe('an accepted stream', () => {
     for (const seed of seeds(1, 6)) {
       const ends = connected(seed, { link: { loss: 0.05, reorder: 1, reorderDelay: 20, duplicate: 0.05 } });
       const { network, connection, accepted } = ends;
-      const id = connection.openStream(1);
-      connection.writeStream(id, pattern(5000));
-      connection.finishStream(id);
+      const id = connection.streams.open(1);
+      connection.streams.write(id, pattern(5000));
+      connection.streams.finish(id);
       expect(network.run(() => ends.has('device', 'stream', id))).toBe(true);
       const up = ends.collect(accepted, id);
       const down = ends.collect(connection, id);
@@ -196,12 +200,12 @@ describe('an accepted stream', () => {
         up.pump(event);
         down.pump(event);
       };
-      accepted.acceptStream(id);
+      accepted.streams.accept(id);
       expect(network.run(() => up.ended && ends.has('client', 'finished', id))).toBe(true);
       expect(Uint8Array.from(up.bytes)).toEqual(pattern(5000));
       expect(down.ended).toBe(false);
-      accepted.writeStream(id, pattern(3000));
-      accepted.finishStream(id);
+      accepted.streams.write(id, pattern(3000));
+      accepted.streams.finish(id);
       expect(network.run(() => down.ended && ends.has('device', 'finished', id))).toBe(true);
       expect(Uint8Array.from(down.bytes)).toEqual(pattern(3000));
     }
@@ -210,14 +214,14 @@ describe('an accepted stream', () => {
   it('is reset and stopped at the other end when either end aborts it', () => {
     const ends = connected(11);
     const { network, connection, accepted } = ends;
-    const [first, second] = [connection.openStream(1), connection.openStream(2)];
+    const [first, second] = [connection.streams.open(1), connection.streams.open(2)];
     network.pass(100);
-    for (const id of [first, second]) accepted.acceptStream(id);
+    for (const id of [first, second]) accepted.streams.accept(id);
     network.pass(100);
-    connection.resetStream(first, 0x2003);
-    connection.stopSending(first, 0x2003);
-    accepted.resetStream(second, 0x2003);
-    accepted.stopSending(second, 0x2003);
+    connection.streams.reset(first, 0x2003);
+    connection.streams.stop(first, 0x2003);
+    accepted.streams.reset(second, 0x2003);
+    accepted.streams.stop(second, 0x2003);
     network.pass(100);
     expect(ends.has('device', 'reset', first)).toBe(true);
     expect(ends.has('client', 'reset', second)).toBe(true);
@@ -230,10 +234,10 @@ describe('messages and datagrams', () => {
     const ends = connected(12);
     const { network, connection, accepted } = ends;
     const large = pattern(66_560);
-    expect(connection.sendMessage(large)).toBeGreaterThanOrEqual(0);
-    expect(() => connection.sendMessage(new Uint8Array(66_561))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
-    accepted.sendMessage(new Uint8Array(0));
-    expect(accepted.sendDatagram(pattern(500))).toBe(true);
+    expect(connection.messages.send(large)).toBeGreaterThanOrEqual(0);
+    expect(() => connection.messages.send(new Uint8Array(66_561))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    accepted.messages.send(new Uint8Array(0));
+    expect(accepted.messages.sendDatagram(pattern(500))).toBe(true);
     expect(network.run(() => ends.has('device', 'message') && ends.has('client', 'message') && ends.has('client', 'datagram'))).toBe(true);
     expect(ends.last('device', 'message')).toEqual({ kind: 'message', data: large });
     expect(ends.last('client', 'message')).toEqual({ kind: 'message', data: new Uint8Array(0) });
@@ -245,13 +249,13 @@ describe('after the end of a connection', () => {
   it('every call throws a local error and nothing more is reported', () => {
     const ends = connected(13);
     const { network, connection, client, device } = ends;
-    const id = connection.openStream(1);
+    const id = connection.streams.open(1);
     connection.close(0, '', network.now);
     connection.close(0, '', network.now);
     for (const call of [
-      () => connection.openStream(1),
-      () => connection.writeStream(id, pattern(1)),
-      () => connection.sendMessage(pattern(1)),
+      () => connection.streams.open(1),
+      () => connection.streams.write(id, pattern(1)),
+      () => connection.messages.send(pattern(1)),
     ]) {
       expect(call).toThrow(expect.objectContaining({ name: 'LocalError', code: 'CLOSED' }));
     }
@@ -333,7 +337,7 @@ function connected(
         ended: false,
         pump: (event) => {
           if (!('id' in event) || event.id !== id || collector.ended) return;
-          for (let count = of.readStream(id, buffer); count !== 0; count = of.readStream(id, buffer)) {
+          for (let count = of.streams.read(id, buffer); count !== 0; count = of.streams.read(id, buffer)) {
             if (count < 0) {
               collector.ended = true;
               return;

@@ -46,7 +46,7 @@ test('a peer counts for the network of its current address', () => {
   const to = device(network);
   const [moving] = [1, 2, 3].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
   network.sim.rebind(moving!.host, 'address');
-  moving!.events[0]![0].sendMessage(Uint8Array.of(1));
+  moving!.events[0]![0].messages.send(Uint8Array.of(1));
   network.pass(2_000);
   expect(to.accepted[0]!.validatedPath.address).not.toMatch(/^2001:db8:1:1:/);
   expect(arrive(network, to, '2001:db8:1:1::4/64').kinds()).not.toContain('closed');

@@ -63,10 +63,10 @@ describe('a connection whose route ended', () => {
   it('continues over a route offered to the device, and accepts messages meanwhile', () => {
     const relayed = openRelayed();
     const { client, device, station, network, connection, clientPath, devicePath } = relayed;
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     endRoute(relayed);
-    connection.sendMessage(Uint8Array.of(2));
-    device.accepted[0]!.sendMessage(Uint8Array.of(3));
+    connection.messages.send(Uint8Array.of(2));
+    device.accepted[0]!.messages.send(Uint8Array.of(3));
     network.pass(20_000);
     expect(device.find('message')).toBeUndefined();
     device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now, { routeResetToken: SECOND_TOKEN });
@@ -95,14 +95,14 @@ describe('a connection whose route ended', () => {
   it('can accept a stream that was opened before a rest longer than the time for that', () => {
     const relayed = openRelayed();
     const { client, device, station, network, connection, devicePath } = relayed;
-    const id = connection.openStream(1);
+    const id = connection.streams.open(1);
     network.pass(500);
     endRoute(relayed);
     network.pass(40_000);
     device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
     connection.resume(route(client.path(station), CLIENT_ROUTE), network.now);
     network.pass(500);
-    device.accepted[0]!.acceptStream(id);
+    device.accepted[0]!.streams.accept(id);
     network.pass(500);
     expect(client.kinds()).toContain('accepted');
   });
@@ -280,7 +280,7 @@ describe('a handshake whose route ended before its Complete arrived', () => {
     ['reported to the client', false],
   ])('is completed on a route offered to it, with an end %s, and releases the lost one', (_, isReportedToDevice) => {
     const { client, device, station, network, connection, devicePath } = openHalf(isReportedToDevice);
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     const offered = routeOf(device, station, 7);
     device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
     const carry = network.tap!;

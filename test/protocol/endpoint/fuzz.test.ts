@@ -163,8 +163,8 @@ function busy(seed: number) {
   const { network, client, device } = setup;
   dial(client, device);
   network.onEvent = (node, of, event) => {
-    if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1, 2, 3));
-    if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+    if (event.kind === 'opened') of.messages.send(Uint8Array.of(1, 2, 3));
+    if (event.kind === 'message' && node === device) of.messages.send(event.data);
   };
   expect(network.run(() => client.find('message') !== undefined)).toBe(true);
   network.pass(500);
@@ -196,7 +196,7 @@ function stillWorks(client: PolledEndpoint, device: PolledEndpoint): void {
   expect(client.kinds().filter((kind) => kind === 'closed')).toEqual([]);
   const [[connection]] = client.events as [[(typeof client.accepted)[0], unknown]];
   const before = client.kinds().filter((kind) => kind === 'message').length;
-  connection.sendMessage(Uint8Array.of(7));
+  connection.messages.send(Uint8Array.of(7));
   expect(network.run(() => client.kinds().filter((kind) => kind === 'message').length === before + 1, 2000)).toBe(true);
   expect(client.endpoint.stats.connections).toBe(1);
 }

@@ -62,8 +62,8 @@ describe('half-open handshakes', () => {
         return network.now - start > seconds * 1000;
       };
       network.onEvent = (node, of, event) => {
-        if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
-        if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+        if (event.kind === 'opened') of.messages.send(Uint8Array.of(1));
+        if (event.kind === 'message' && node === device) of.messages.send(event.data);
       };
       network.pass(seconds * 1000 + 5000);
       const kinds = client.kinds(connection).filter((kind) => kind !== 'suspected');

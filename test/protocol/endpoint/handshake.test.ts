@@ -36,8 +36,8 @@ describe('handshake', () => {
     const { network, client, device } = pair(2);
     const connection = dial(client, device);
     network.onEvent = (node, of, event) => {
-      if (event.kind === 'opened') of.sendMessage(text('ping'));
-      if (event.kind === 'message' && node === device) of.sendMessage(text('pong'));
+      if (event.kind === 'opened') of.messages.send(text('ping'));
+      if (event.kind === 'message' && node === device) of.messages.send(text('pong'));
     };
     const start = network.now;
     expect(network.run(() => client.find('message') !== undefined)).toBe(true);
@@ -60,8 +60,8 @@ describe('handshake', () => {
       const { network, client, device } = pair(seed, { link });
       dial(client, device, { deadline: network.now + 120_000 });
       network.onEvent = (node, of, event) => {
-        if (event.kind === 'opened') of.sendMessage(text('hello'));
-        if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+        if (event.kind === 'opened') of.messages.send(text('hello'));
+        if (event.kind === 'message' && node === device) of.messages.send(event.data);
       };
       const done = network.run(() => client.find('message') !== undefined, 120_000);
       expect(done, `seed ${seed}`).toBe(true);
@@ -153,7 +153,7 @@ describe('a handshake is not disturbed by', () => {
       };
       const connection = dial(client, device);
       network.onEvent = (_, of, event) => {
-        if (event.kind === 'opened') of.sendMessage(text('x'));
+        if (event.kind === 'opened') of.messages.send(text('x'));
       };
       expect(
         network.run(() => device.find('message') !== undefined, 15_000),
@@ -185,7 +185,7 @@ describe('a handshake is not disturbed by', () => {
   it('Data that overtakes the Complete: four packets of six are kept', () => {
     const { network, device } = withLateComplete(50);
     network.onEvent = (_, of, event) => {
-      if (event.kind === 'opened') for (let i = 0; i < 6; i++) of.sendMessage(new Uint8Array(1000));
+      if (event.kind === 'opened') for (let i = 0; i < 6; i++) of.messages.send(new Uint8Array(1000));
     };
     expect(network.run(() => device.kinds().includes('message'))).toBe(true);
     expect(device.kinds().filter((kind) => kind === 'message')).toHaveLength(4);
@@ -195,7 +195,7 @@ describe('a handshake is not disturbed by', () => {
   it('Data that overtakes the Complete, which needs no retransmission', () => {
     const { network, device } = withLateComplete(80);
     network.onEvent = (_, of, event) => {
-      if (event.kind === 'opened') for (let i = 0; i < 3; i++) of.sendMessage(text(`early ${i}`));
+      if (event.kind === 'opened') for (let i = 0; i < 3; i++) of.messages.send(text(`early ${i}`));
     };
     const start = network.now;
     expect(network.run(() => device.kinds().filter((kind) => kind === 'message').length === 3)).toBe(true);
@@ -205,7 +205,7 @@ describe('a handshake is not disturbed by', () => {
   it('more Data before the Complete than is kept: the rest is dropped and retransmitted', () => {
     const { network, device } = withLateComplete(80);
     network.onEvent = (_, of, event) => {
-      if (event.kind === 'opened') for (let i = 0; i < 8; i++) of.sendMessage(new Uint8Array(1_000).fill(i));
+      if (event.kind === 'opened') for (let i = 0; i < 8; i++) of.messages.send(new Uint8Array(1_000).fill(i));
     };
     const messages = () => device.kinds().filter((kind) => kind === 'message').length;
     expect(network.run(() => messages() > 0)).toBe(true);
@@ -226,7 +226,7 @@ describe('a handshake is not disturbed by', () => {
     };
     const connection = dial(client, device);
     network.onEvent = (_, of, event) => {
-      if (event.kind === 'opened') of.sendMessage(text('early'));
+      if (event.kind === 'opened') of.messages.send(text('early'));
     };
     expect(network.run(() => device.find('message') !== undefined)).toBe(true);
     completes = 3;
@@ -356,7 +356,7 @@ describe('a core that traps', () => {
     const connection = dial(client, device);
     network.run(() => device.accepted.length === 1);
     expect(() => client.config.core.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
-    expect(() => connection.sendMessage(text('x'))).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
+    expect(() => connection.messages.send(text('x'))).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
     expect(connection.nextEvent()).toBeNull();
     connection.close(0, '', network.now);
     network.pass(1000);
@@ -366,7 +366,7 @@ describe('a core that traps', () => {
     expect([client.endpoint.idle, connection.state]).toEqual([true, 'closed']);
     client.endpoint.receive(Uint8Array.of(0xc0, ...new Uint8Array(40)), client.path(device), network.now);
     expect(() => dial(client, device)).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
-    expect(() => connection.sendMessage(text('x'))).toThrow(expect.objectContaining({ code: 'CLOSED' }));
+    expect(() => connection.messages.send(text('x'))).toThrow(expect.objectContaining({ code: 'CLOSED' }));
   });
 });
 

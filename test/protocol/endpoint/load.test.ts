@@ -290,7 +290,7 @@ describe('a connection above the limit', () => {
     const clients = Array.from({ length: 6 }, () => network.client());
     for (const client of clients) dial(client, device);
     network.onEvent = (_, of, event) => {
-      if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
+      if (event.kind === 'opened') of.messages.send(Uint8Array.of(1));
     };
     network.pass(5000);
     const lost = clients.filter((client) => client.find('closed')?.error?.message.includes('lost the state'));

@@ -24,7 +24,7 @@ describe('a relayed handshake', () => {
     const { network, client, device, connection, clientPath, devicePath } = relayed;
     relayed.introduce();
     expect(connection.state).toBe('open');
-    connection.sendMessage(Uint8Array.of(42));
+    connection.messages.send(Uint8Array.of(42));
     expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
     expect(device.find('message')?.data).toEqual(Uint8Array.of(42));
     expect([connection.path, device.accepted[0]!.path]).toEqual([clientPath, devicePath]);
@@ -148,7 +148,7 @@ describe('a route as one of several paths', () => {
     expect([connection.path, device.accepted[0]!.path]).toEqual([direct, device.path(client)]);
     expect([client, device].map((node) => node.find('path')?.reason)).toEqual(['migrated', 'followed']);
     expect(connection.paths.length).toBe(2);
-    connection.sendMessage(Uint8Array.of(42));
+    connection.messages.send(Uint8Array.of(42));
     expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
     expect(network.sent.findLast(({ from }) => from === client)!.bytes[0]! & ~0x20).toBe(0xc0);
     client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(station), network.now);
@@ -167,7 +167,7 @@ describe('a route as one of several paths', () => {
     connection.migrate(clientPath, network.now);
     network.pass(500);
     expect([connection.path, device.accepted[0]!.path]).toEqual([clientPath, devicePath]);
-    device.accepted[0]!.sendMessage(Uint8Array.of(44));
+    device.accepted[0]!.messages.send(Uint8Array.of(44));
     expect(network.run(() => client.find('message') !== undefined, 200)).toBe(true);
   });
 
@@ -181,7 +181,7 @@ describe('a route as one of several paths', () => {
     network.pass(1000);
     const carry = network.tap!;
     network.tap = (datagram) => (datagram.bytes[0] === 0x88 ? carry(datagram) : false);
-    connection.sendMessage(Uint8Array.of(43));
+    connection.messages.send(Uint8Array.of(43));
     expect(network.run(() => device.find('message') !== undefined, 5000)).toBe(true);
     expect([connection.path, device.accepted[0]!.path]).toEqual([relayed.clientPath, relayed.devicePath]);
   });

@@ -27,7 +27,7 @@ describe('a peer that lost its state', () => {
   it('is noticed at once by a sender, and a new handshake works', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(2);
     restart(device);
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
     const again = dial(client, device);
     expect(network.run(() => again.state === 'open', 100)).toBe(true);
@@ -42,7 +42,7 @@ describe('a peer that lost its state', () => {
     client.endpoint.receive(encodeReset({ id, token: new Uint8Array(16) }), client.path(device), network.now);
     expect(connection.state).toBe('open');
     restart(device);
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
   });
 
@@ -50,7 +50,7 @@ describe('a peer that lost its state', () => {
     const { network, client, device, connection } = connected(3);
     for (let i = 0; i < 3; i++) restart(device);
     network.sent.length = 0;
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     network.pass(50);
     const [data, reset] = network.sent;
     expect([data!.from, reset!.from]).toEqual([client, device]);
@@ -62,7 +62,7 @@ describe('a peer that lost its state', () => {
   it('stays silent with another reset secret, since the ids are not its own', () => {
     const { network, client, device, connection } = connected(4);
     restart(device, { resetSecret: new Uint8Array(32).fill(5) });
-    connection.sendMessage(Uint8Array.of(1));
+    connection.messages.send(Uint8Array.of(1));
     network.pass(3000);
     expect(connection.state).toBe('open');
     expect(device.endpoint.stats.resetsSent).toBe(0);
@@ -126,7 +126,7 @@ function connected(
   const setup = pair(seed, { client: options, device: options });
   const connection = dial(setup.client, setup.device);
   setup.network.onEvent = (_, of, event) => {
-    if (event.kind === 'opened') of.sendMessage(Uint8Array.of(0));
+    if (event.kind === 'opened') of.messages.send(Uint8Array.of(0));
   };
   expect(setup.network.run(() => setup.device.find('message') !== undefined)).toBe(true);
   setup.network.pass(200);
@@ -141,7 +141,7 @@ function restart(node: PolledEndpoint, changes: Partial<PolledEndpoint['config']
 
 /** Returns the id in the client's packets to the device. */
 function remoteIdSeen(network: EndpointFixture, device: PolledEndpoint, connection: Connection): Uint8Array {
-  connection.sendMessage(Uint8Array.of(1));
+  connection.messages.send(Uint8Array.of(1));
   network.pass(100);
   return network.sent.findLast(({ to, bytes }) => to === device && bytes[0]! >= 0xc0)!.bytes.slice(1, 9);
 }

@@ -36,7 +36,7 @@ function twoSockets(): TwoSockets {
 
 /** Gives a connection more to send than its window allows. */
 function fill(connection: Connection): void {
-  connection.writeStream(connection.openStream(1), new Uint8Array(LENGTH));
+  connection.streams.write(connection.streams.open(1), new Uint8Array(LENGTH));
 }
 
 /**

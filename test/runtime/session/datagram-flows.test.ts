@@ -6,7 +6,7 @@ import type { SessionStream } from '../../../runtime/session/index.ts';
 import { acceptedSession, type ConnectedPair, pair, pattern, text, utf8 } from './support.ts';
 
 /** The session of a connection of full size to a peer that takes no parts; `send` takes everything. */
-const connection = { peer: { flowParts: 0 }, datagramSize: 1_411, datagramRoom: 256, stats: () => null };
+const connection = { peer: { flowParts: 0 }, messages: { datagramSize: 1_411, datagramRoom: 256 }, stats: () => null };
 const link: DatagramLink = { connection, send: () => true, now: () => 0 };
 const withParts = { ...connection, peer: { flowParts: MAX_PARTS } };
 
@@ -51,14 +51,14 @@ describe('flows alone', () => {
 
   it('send a datagram that fits a packet whole, a longer one in parts, and all parts or none', () => {
     const sent: number[] = [];
-    const room = { ...withParts, datagramRoom: 57 };
+    const room = { ...withParts, messages: { ...withParts.messages, datagramRoom: 57 } };
     const send = (content: Uint8Array): boolean => sent.push(content.length) > 0;
     const counts = noDatagrams();
     const flow = new DatagramFlows({ ...link, connection: room, send }).open(0, () => {}, counts);
     for (const length of [1_409, 1_410]) flow.send(new Uint8Array(length));
     expect(sent).toEqual([1_411, 709, 709]);
     flow.send(new Uint8Array(65_507));
-    room.datagramRoom = 56;
+    room.messages.datagramRoom = 56;
     flow.send(new Uint8Array(65_507));
     flow.send(new Uint8Array(65_528));
     expect(sent).toHaveLength(3 + 57);

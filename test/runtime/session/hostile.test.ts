@@ -30,7 +30,7 @@ describe('a hostile peer', () => {
     const random = seededBytes(seed);
     for (let i = 0; i < 2000; i++) {
       const length = random(1)[0]! < 200 ? random(1)[0]! : 60_000;
-      if (both.session.isOpen) both.session.connection.sendMessage(random(length));
+      if (both.session.isOpen) both.session.connection.messages.send(random(length));
       if (i % 50 === 0) await both.simulation.run(20);
     }
     await both.simulation.run(60_000);
@@ -47,7 +47,7 @@ describe('a hostile peer', () => {
     for (let i = 0; i < 2000; i++) {
       const message = encodeMessage({ code: 1 + (i % 4), token: random(i % 9), options, payload: random(i % 7) });
       message[random(1)[0]! % message.length] = random(1)[0]!;
-      if (both.session.isOpen) both.session.connection.sendMessage(message);
+      if (both.session.isOpen) both.session.connection.messages.send(message);
       if (i % 50 === 0) await both.simulation.run(20);
     }
     await both.simulation.run(60_000);
@@ -92,7 +92,7 @@ describe('a hostile peer', () => {
           { number: OptionNumber.URI_PATH, value: new TextEncoder().encode('echo') },
           uintOptionOf(OptionNumber.BLOCK1, blockValue({ number: 64 * number, more: true, exponent: BERT })),
         ];
-        both.session.connection.sendMessage(encodeMessage({ code: 2, token: Uint8Array.of(token), options, payload }));
+        both.session.connection.messages.send(encodeMessage({ code: 2, token: Uint8Array.of(token), options, payload }));
         // Ensures that it was sent, and answered.
         await both.simulation.settle(both.session.request({ method: 'GET', path: '/hello' }));
       }

@@ -26,7 +26,7 @@ async function answering(answer: (token: Uint8Array) => (number | Uint8Array)[])
 }
 
 function send(session: Session, ...parts: (number | Uint8Array)[]): void {
-  session.connection.sendMessage(Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...part]))));
+  session.connection.messages.send(Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...part]))));
   session.ping();
 }
 
@@ -87,8 +87,8 @@ describe('an answer that is not CoAP', () => {
     const seen: unknown[] = [];
     let first: Uint8Array | null = null;
     const { connection } = both.peer;
-    const sendMessage = connection.sendMessage.bind(connection);
-    connection.sendMessage = (message) => {
+    const sendMessage = connection.messages.send.bind(connection.messages);
+    connection.messages.send = (message) => {
       first ??= message;
       return sendMessage(message);
     };

@@ -11,7 +11,8 @@
  * `transmit` until 0, then `nextTimeout`. After packet slots were released, call `transmit` again if it returned 0
  * while slots were short.
  *
- * Every method, those of the parts included, throws LocalError CORE_FAILED once the core has trapped, and INVALID_STATE after `free`.
+ * Every method, those of the parts included, throws LocalError CORE_FAILED once the core has trapped, and INVALID_STATE
+ * after `free`.
  */
 import type { EventKind } from './codes.generated.ts';
 import { CoreMessages } from './connection-messages.ts';
@@ -72,7 +73,10 @@ export class CoreConnection implements CoreHandle {
     return this.core.results[1] ?? 0;
   }
 
-  /** Path of the packet that `receive` returned true for, UNKNOWN_PATH when there was no room for it; until the next call. */
+  /**
+   * Path of the packet that `receive` returned true for, UNKNOWN_PATH when there was no room for it; until the next
+   * call.
+   */
   get receivedPath(): number {
     return this.core.lastPath;
   }

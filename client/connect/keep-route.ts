@@ -77,7 +77,7 @@ async function attempt({ session, host, options, connector, keepInterval, signal
   const stopListening = session.on('resumed', stop);
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const answer = await askBareRoute(host, connector, options, session.connection.remoteId(), over.signal);
+    const answer = await askBareRoute(host, connector, options, session.connection.paths.remoteId(), over.signal);
     if ('refused' in answer) return over.signal.aborted ? null : refusalOf(answer.refused);
     if (session.restReason === null) session.addPath(answer.path, { keepInterval });
     else await resume(session, answer.path);

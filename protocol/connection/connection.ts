@@ -8,14 +8,7 @@
  * facts about the peer: key, `info`, and how it is verified. The endpoint creates connections and drives their packets
  * and timers. Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
  */
-import {
-  type CoreConnection,
-  type CoreConnectionStats,
-  type CorePathStats,
-  type CoreStreamTotals,
-  EventKind,
-  type KeepAlive,
-} from '../../bindings/index.ts';
+import { type CoreConnection, type CoreConnectionStats, type CoreStreamTotals, EventKind, type KeepAlive } from '../../bindings/index.ts';
 import { CloseCode, closeError, isCoreFailure, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
@@ -23,7 +16,7 @@ import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
 import { Messages } from './messages.ts';
 import type { ConnectionOwner, ConnectionState, Established } from './owner.ts';
-import { type AddPathOptions, ConnectionPaths } from './paths.ts';
+import { ConnectionPaths } from './paths.ts';
 import { Peer } from './peer.ts';
 import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';
 
@@ -44,7 +37,6 @@ export class Connection {
   /** Null when there are none and the connection is idle. */
   #events: ConnectionEvent[] | null = null;
   #state: ConnectionState = 'handshaking';
-  #ended = false;
   #path: Path | null;
   #core: CoreConnection | null = null;
   /** Created when there is more than the first path. */
@@ -88,27 +80,9 @@ export class Connection {
     return this.#paths?.validated ?? this.path;
   }
 
-  /** The active path and all other known ones. */
-  get paths(): readonly Path[] {
-    return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
-  }
-
   /** Returns whether a path, perhaps a route, uses the socket. Allocates nothing: it is called for every connection. */
   isOn(socket: number): boolean {
     return this.#paths?.isOn(socket) ?? this.#path?.socket === socket;
-  }
-
-  /**
-   * True when the peer has answered on the active path and sends from it. False for a moment after a packet of it came
-   * from another address. Check it for decisions that depend on where the peer is.
-   */
-  get isPeerThere(): boolean {
-    try {
-      return this.#paths?.isPeerThere ?? this.#core !== null;
-    } catch (error) {
-      if (isCoreFailure(error)) return false;
-      throw error;
-    }
   }
 
   /** The path of the packets that the last `transmit` wrote. */
@@ -117,7 +91,16 @@ export class Connection {
   }
 
   /**
-   * Byte streams. A part is released when the connection is idle: read it at each use.
+   * All paths, and what an application does with them. A part is released when the connection is idle: read it at each
+   * use. @throws LocalError NOT_CONNECTED for a prepared connection that has no path yet
+   */
+  get paths(): ConnectionPaths {
+    this.#paths ??= new ConnectionPaths(this.path, this.#core, this.#owner, () => this.#data());
+    return this.#paths;
+  }
+
+  /**
+   * Byte streams.
    * @throws LocalError NOT_CONNECTED during the handshake, CLOSED after the end
    */
   get streams(): ByteStreams {
@@ -149,45 +132,6 @@ export class Connection {
     this.#touch(this.#data().setKeepAlive(keepAlive, now));
   }
 
-  /**
-   * Gives the peer further connection ids, and requests some: the path can then change at once, and observers cannot
-   * link it to this connection. Adding a path does this too.
-   */
-  supplyIds(): void {
-    this.#ofPaths((paths) => paths.supplyIds());
-  }
-
-  /**
-   * Adds and validates a path, until it is removed: event `probed` follows. Returns false when there is no room.
-   * @throws LocalError INVALID_ARGUMENT for a path it has, NOT_CONNECTED, CLOSED
-   */
-  addPath(path: Path, now: number, options: AddPathOptions = {}): boolean {
-    return this.#ofPaths((paths) => paths.add(path, options, now));
-  }
-
-  /** Keeps a path, even when no longer active; challenged each `interval` ms, 0 = never. Errors as {@link addPath}. */
-  keepPath(path: Path, interval: number, now: number): void {
-    this.#ofPaths((paths) => paths.keep(path, interval, now));
-  }
-
-  /** Challenges a path of the connection. */
-  probe(path: Path, now: number): void {
-    this.#ofPaths((paths) => paths.probe(path, now));
-  }
-
-  /**
-   * Makes a path active once it has answered a challenge: event `path`. Adds an unknown one; false without room.
-   * @throws LocalError INVALID_STATE at the end that did not open the connection
-   */
-  migrate(path: Path, now: number): boolean {
-    return this.#ofPaths((paths) => paths.migrate(path, now));
-  }
-
-  /** Forgets a path. @throws LocalError INVALID_STATE for the active one */
-  removePath(path: Path): void {
-    this.#ofPaths((paths) => paths.remove(path));
-  }
-
   /** Lets the connection rest when it loses its last path or keep-alive finds no answer, instead of ending. */
   allowRest(): void {
     this.#mayRest = true;
@@ -216,25 +160,6 @@ export class Connection {
   }
 
   /**
-   * At rest: `path` replaces the lost one and is challenged; `resumed` or `probed` follows. Errors as {@link addPath}.
-   * @returns false when the connection does not rest
-   */
-  resume(path: Path, now: number): boolean {
-    return this.#ofPaths((paths) => paths.replaceActive(path, now));
-  }
-
-  /** Returns the peer's id for our packets on the active path, 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
-  remoteId(): Uint8Array {
-    return this.#data().paths.remoteId();
-  }
-
-  /** Returns the figures of a path, null for one it does not have. Without a path table the only path is the first. */
-  pathStats(path: Path): CorePathStats | null {
-    if (this.#paths === null) return path === this.#path ? (this.#core?.paths.stats(0) ?? null) : null;
-    return this.#paths.stats(path);
-  }
-
-  /**
    * Requests our next sending key early; false when the peer has not acknowledged a packet under the current one yet.
    */
   updateKey(): boolean {
@@ -249,7 +174,7 @@ export class Connection {
   /** Ends the connection, in any state. A `closed` event without error follows at once, the closing period later. */
   close(code: number, reason: string, now: number): void {
     this.#now = now;
-    if (this.#state !== 'closing' && this.#state !== 'closed') this.#end(null, code, reason, now);
+    if (!this.#hasEnded) this.#end(null, code, reason, now);
   }
 
   /** Returns the figures of the data plane and of rests; null while there is no data plane. */
@@ -263,6 +188,10 @@ export class Connection {
     if (this.#streams?.isIdle === true) this.#streams = null;
     this.#messages = null;
     if (this.#events?.length === 0) this.#events = null;
+    if (this.#paths?.isIdle === true) {
+      this.#path = this.#paths.active;
+      this.#paths = null;
+    }
     this.#core?.sweep();
   }
 
@@ -275,7 +204,7 @@ export class Connection {
     const core = this.#core;
     if (core === null) return false;
     const isKnown = this.#paths === null && path === this.#path;
-    const isAuthentic = isKnown ? core.receive(datagram, start, now) : this.#makePaths(core).receive(datagram, start, path, now);
+    const isAuthentic = isKnown ? core.receive(datagram, start, now) : this.paths.receive(core, datagram, start, path, now);
     if (isAuthentic) this.#heardAt = now;
     return isAuthentic;
   }
@@ -292,7 +221,7 @@ export class Connection {
     return Math.min(
       this.#core.nextTimeout(),
       this.restReason === null ? (this.#streams?.nextTimeout() ?? never) : never,
-      this.#ended ? never : Math.min(this.#rest?.nextTimeout() ?? never, this.#confirmBy),
+      this.#hasEnded ? never : Math.min(this.#rest?.nextTimeout() ?? never, this.#confirmBy),
     );
   }
 
@@ -302,7 +231,7 @@ export class Connection {
     if (this.restReason === null) this.#streams?.handleTimeout(now);
     // The acknowledgement may have come in the same pass.
     if (now >= this.#confirmBy) this.#pump();
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     if (now >= this.#confirmBy) this.#end(new RemoteError('TIMEOUT', 'the peer does not answer'), CloseCode.NO_ERROR, '', now);
     else if (this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
   }
@@ -313,6 +242,7 @@ export class Connection {
   established(known: Established): void {
     this.#core = known.core;
     this.#path = known.path;
+    this.#paths = null;
     this.peer.shown(known);
     this.#limits = known.streams;
     this.#acceptStreams = known.acceptStreams;
@@ -335,8 +265,8 @@ export class Connection {
     this.#now = now;
     if (this.#state === 'handshaking') return path !== this.#path;
     if (this.#state !== 'open') return true;
-    const isOther = path !== this.path && this.paths.includes(path);
-    const isLeft = this.#ofPaths((paths) => paths.lost(path, now));
+    const isOther = path !== this.path && this.paths.all.includes(path);
+    const isLeft = this.paths.lost(path, now);
     if (isOther) this.#emit({ kind: 'probed', path, answered: false, forgotten: true });
     if (isLeft) return true;
     if (!this.#mayRest) return false;
@@ -387,7 +317,7 @@ export class Connection {
     const value = core.eventValue;
     if (kind === EventKind.DRAINED) this.#owner.drained();
     else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
-    else if (this.#ended) return;
+    else if (this.#hasEnded) return;
     else if (kind === EventKind.COMPLETED && this.#confirmBy !== Number.POSITIVE_INFINITY) this.#opened();
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.messages.read(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.messages.readDatagram() });
@@ -409,10 +339,10 @@ export class Connection {
   }
 
   #translatePath(kind: number, index: number, value: number, core: CoreConnection): void {
-    const paths = this.#makePaths(core);
-    const event = paths.translate(kind, index, value);
-    if (event !== null && !this.#ended) this.#emit(event);
-    if (paths.isWithoutPath && this.restReason === null && !this.#ended) this.#lastPathFailed(core);
+    const { paths } = this;
+    const event = paths.translate(core, kind, index, value);
+    if (event !== null && !this.#hasEnded) this.#emit(event);
+    if (paths.isWithoutPath && this.restReason === null && !this.#hasEnded) this.#lastPathFailed(core);
     this.#owner.touched();
   }
 
@@ -479,25 +409,17 @@ export class Connection {
 
   #finish(state: 'closing' | 'closed'): void {
     this.#state = state;
-    this.#ended = true;
     this.#streams?.clear();
+  }
+
+  get #hasEnded(): boolean {
+    return this.#state === 'closing' || this.#state === 'closed';
   }
 
   /** The data plane of an open connection. @throws LocalError NOT_CONNECTED before, CLOSED after. */
   #data(): CoreConnection {
     if (this.#state === 'open' && this.#core !== null) return this.#core;
     throw new LocalError(this.#state === 'handshaking' ? 'NOT_CONNECTED' : 'CLOSED', `the connection is ${this.#state}`);
-  }
-
-  #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
-    const result = action(this.#makePaths(this.#data()));
-    this.#owner.eventful(); // The exchange of ids is an event of the core.
-    return this.#touch(result);
-  }
-
-  #makePaths(core: CoreConnection): ConnectionPaths {
-    this.#paths ??= new ConnectionPaths(core, this.path, this.#owner);
-    return this.#paths;
   }
 
   #makeStreams(core: CoreConnection): ByteStreams {

@@ -4,6 +4,6 @@ export { Connection } from './connection.ts';
 export type { ConnectionEvent, PathChange, PathProbe } from './events.ts';
 export type { Messages } from './messages.ts';
 export type { ConnectionOwner, ConnectionState, Established, Verified } from './owner.ts';
-export type { AddPathOptions } from './paths.ts';
+export type { AddPathOptions, ConnectionPaths } from './paths.ts';
 export type { Peer } from './peer.ts';
 export { LONGEST_REST } from './rest.ts';

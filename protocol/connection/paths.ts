@@ -6,8 +6,16 @@
  * attacker can fill the table. The core selects the active path as PROTOCOL.md §6 says. The application's requests are
  * handled here; the reasons for them are elsewhere.
  */
-import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
-import { LocalError } from '../errors/index.ts';
+import {
+  type CoreConnection,
+  type CorePathStats,
+  type CorePaths,
+  EventKind,
+  PathReason,
+  UNKNOWN_PATH,
+  UNKNOWN_PORT,
+} from '../../bindings/index.ts';
+import { isCoreFailure, LocalError } from '../errors/index.ts';
 import { type Path, packetCeiling, placeOfPeer } from '../path.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
 import type { ConnectionOwner } from './owner.ts';
@@ -26,7 +34,10 @@ const REASONS: Readonly<Record<number, PathChange>> = {
   [PathReason.FAILED_OVER]: 'failed-over',
 };
 
-/** The paths of one connection. */
+/**
+ * The part `paths` of a connection. What a path is asked for may throw LocalError NOT_CONNECTED during the handshake and
+ * CLOSED after the end.
+ */
 export class ConnectionPaths {
   /** The path that packets are sent on. */
   active: Path;
@@ -40,18 +51,28 @@ export class ConnectionPaths {
   #isReplaced = false;
   /** Replaced when it grows: an array that grows by push keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
-  readonly #core: CoreConnection;
+  /** Null before and after. */
+  readonly #core: CoreConnection | null;
   readonly #owner: ConnectionOwner;
+  readonly #data: () => CoreConnection;
 
-  constructor(core: CoreConnection, first: Path, owner: ConnectionOwner) {
+  /** @param data returns the data plane of an open connection, and throws otherwise */
+  constructor(first: Path, core: CoreConnection | null, owner: ConnectionOwner, data: () => CoreConnection) {
     this.active = first;
     this.validated = first;
     this.#paths = [first];
     this.#core = core;
     this.#owner = owner;
+    this.#data = data;
   }
 
-  /** All paths, in no order. */
+  /** True when there is only the first path, and nothing to remember about it: another instance may take over. */
+  get isIdle(): boolean {
+    const isFirst = this.#activeIndex === 0 && this.#paths.every((path, index) => index === 0 || path === null);
+    return isFirst && this.validated === this.active && !this.#isActiveLost && !this.#isReplaced;
+  }
+
+  /** The active path and all other known ones, in no order. */
   get all(): readonly Path[] {
     return this.#paths.filter((path) => path !== null);
   }
@@ -62,73 +83,115 @@ export class ConnectionPaths {
     return false;
   }
 
-  /** True when the peer has proved to receive on the active path and its packets come from there. */
+  /**
+   * True when the peer has answered on the active path and sends from it. False for a moment after a packet of it came
+   * from another address. Check it for decisions that depend on where the peer is.
+   */
   get isPeerThere(): boolean {
-    return this.#core.paths.isThere(this.#activeIndex);
-  }
-
-  /** The path of the packets that the core wrote last. */
-  get transmitPath(): Path {
-    return this.#paths[this.#core.transmitPath] ?? this.active;
-  }
-
-  /** Returns true when the packet is authentic. */
-  receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
-    const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
-    if (!this.#core.receive(datagram, start, now, index)) return false;
-    const received = this.#core.receivedPath;
-    if (path !== this.active && received !== UNKNOWN_PATH) {
-      this.#set(received, path);
-      // Also for an index that it had: the core may have forgotten the path meanwhile.
-      if (path.route !== undefined) this.#core.paths.setRouteOf(received, path.route);
+    try {
+      return this.#core?.paths.isThere(this.#activeIndex) ?? false;
+    } catch (error) {
+      if (isCoreFailure(error)) return false;
+      throw error;
     }
-    // Checked with each packet until it is validated, since no event reports the answer that validates the address
-    // (paths/validation.ts in the core).
-    if (this.validated !== this.active) this.#noteValidated();
-    return true;
   }
 
-  /** Exchanges ids with the peer from now on, so that the path can change without being recognized. */
+  /**
+   * Gives the peer further connection ids, and requests some: the path can then change at once, and observers cannot
+   * link it to this connection. Adding a path does this too.
+   */
   supplyIds(): void {
-    if (!this.#hasIds) this.#hasIds = this.#core.paths.enableIds();
+    this.#enableIds(this.#request());
   }
 
-  /** @returns false when there is no room for another path. @throws LocalError INVALID_ARGUMENT for one it has */
-  add(path: Path, options: AddPathOptions, now: number): boolean {
+  /**
+   * Adds and validates a path, until it is removed: event `probed` follows. Returns false when there is no room.
+   * @throws LocalError INVALID_ARGUMENT for a path it has
+   */
+  add(path: Path, now: number, { keepInterval = 0 }: AddPathOptions = {}): boolean {
+    const core = this.#request();
     if (this.#paths.includes(path)) throw new LocalError('INVALID_ARGUMENT', `the connection has the path to ${placeOfPeer(path)} already`);
-    this.supplyIds();
-    const index = this.#core.paths.add(
-      { route: path.route, portOnly: differsByPort(path, this.active), keepInterval: options.keepInterval ?? 0 },
-      now,
-    );
+    this.#enableIds(core);
+    const index = core.add({ route: path.route, portOnly: differsByPort(path, this.active), keepInterval }, now);
     if (index < 0) return false;
     this.#set(index, path);
     return true;
   }
 
+  /** Keeps a path, even when no longer active; challenged each `interval` ms, 0 = never. */
   keep(path: Path, interval: number, now: number): void {
-    this.#core.paths.keep(this.#known(path), interval, now);
+    this.#request().keep(this.#known(path), interval, now);
   }
 
+  /** Challenges a path of the connection. */
   probe(path: Path, now: number): void {
-    this.#core.paths.probe(this.#known(path), now);
+    this.#request().probe(this.#known(path), now);
   }
 
-  /** @returns false when there is no room for the path. @throws LocalError INVALID_STATE at the responder */
+  /**
+   * Makes a path active once it has answered a challenge: event `path`. Adds an unknown one; false without room.
+   * @throws LocalError INVALID_STATE at the end that did not open the connection
+   */
   migrate(path: Path, now: number): boolean {
+    const core = this.#request();
     if (path === this.active) return true;
-    if (!this.#paths.includes(path) && !this.add(path, {}, now)) return false;
-    if (!this.#core.paths.migrate(this.#known(path), now))
+    if (!this.#paths.includes(path) && !this.add(path, now)) return false;
+    if (!core.migrate(this.#known(path), now))
       throw new LocalError('INVALID_STATE', 'only the end that opened the connection chooses its path');
     return true;
   }
 
-  /** @throws LocalError INVALID_STATE for the active path */
+  /** Forgets a path. @throws LocalError INVALID_STATE for the active one */
   remove(path: Path): void {
+    const core = this.#request();
     if (path === this.active) throw new LocalError('INVALID_STATE', 'the active path cannot be removed');
-    const index = this.#known(path);
-    this.#core.paths.remove(index);
-    this.#forget(index);
+    this.#drop(core, this.#known(path));
+  }
+
+  /**
+   * At rest: `path` replaces the lost one and is challenged; `resumed` or `probed` follows.
+   * @returns false when the connection does not rest
+   */
+  resume(path: Path, now: number): boolean {
+    if (!this.#request().replace(path.route, packetCeiling(path), now)) return false;
+    this.#set(this.#activeIndex, path);
+    this.active = path;
+    this.#isReplaced = true;
+    return true;
+  }
+
+  /** Returns the figures of a path, null for one it does not have. */
+  stats(path: Path): CorePathStats | null {
+    const index = this.#paths.indexOf(path);
+    return index < 0 ? null : (this.#core?.paths.stats(index) ?? null);
+  }
+
+  /** Returns the peer's id for our packets on the active path, 8 bytes. */
+  remoteId(): Uint8Array {
+    return this.#data().paths.remoteId();
+  }
+
+  // For the connection.
+
+  /** The path of the packets that the core wrote last. */
+  get transmitPath(): Path {
+    return (this.#core && this.#paths[this.#core.transmitPath]) ?? this.active;
+  }
+
+  /** Returns true when the packet is authentic. */
+  receive(core: CoreConnection, datagram: Uint8Array, start: number, path: Path, now: number): boolean {
+    const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
+    if (!core.receive(datagram, start, now, index)) return false;
+    const received = core.receivedPath;
+    if (path !== this.active && received !== UNKNOWN_PATH) {
+      this.#set(received, path);
+      // Also for an index that it had: the core may have forgotten the path meanwhile.
+      if (path.route !== undefined) core.paths.setRouteOf(received, path.route);
+    }
+    // Checked with each packet until it is validated, since no event reports the answer that validates the address
+    // (paths/validation.ts in the core).
+    if (this.validated !== this.active) this.#noteValidated(core.paths);
+    return true;
   }
 
   /**
@@ -137,6 +200,7 @@ export class ConnectionPaths {
    * @returns false when there is no other
    */
   lost(path: Path, now: number): boolean {
+    const core = this.#request();
     if (!this.#paths.includes(path)) return true;
     if (path !== this.active) {
       this.remove(path);
@@ -144,23 +208,14 @@ export class ConnectionPaths {
     }
     this.#isActiveLost = true;
     if (this.isWithoutPath) return false;
-    const best = this.#bestOther();
-    if (best < 0 || !this.#core.paths.migrate(best, now)) this.#core.paths.probe(this.#activeIndex, now);
+    const best = this.#bestOther(core);
+    if (best < 0 || !core.migrate(best, now)) core.probe(this.#activeIndex, now);
     return true;
   }
 
   /** True when the active path is lost and there is no other. */
   get isWithoutPath(): boolean {
     return this.#isActiveLost && this.all.length === 1;
-  }
-
-  /** At rest: `path` replaces the lost one. @returns false when the connection does not rest */
-  replaceActive(path: Path, now: number): boolean {
-    if (!this.#core.paths.replace(path.route, packetCeiling(path), now)) return false;
-    this.#set(this.#activeIndex, path);
-    this.active = path;
-    this.#isReplaced = true;
-    return true;
   }
 
   /** Notes that the peer was heard. @returns whether that is on a path that replaced another one */
@@ -171,31 +226,25 @@ export class ConnectionPaths {
     return isReplaced;
   }
 
-  /** Returns the figures of one path, null for a path it does not have. */
-  stats(path: Path): CorePathStats | null {
-    const index = this.#paths.indexOf(path);
-    return index < 0 ? null : this.#core.paths.stats(index);
-  }
-
   /** Handles an event of the core about paths and ids; returns the event for the connection's owner, or null. */
-  translate(kind: number, index: number, value: number): ConnectionEvent | null {
+  translate(core: CoreConnection, kind: number, index: number, value: number): ConnectionEvent | null {
     if (kind === EventKind.IDS) {
-      this.supplyIds();
-      const ids = this.#core.paths.ids();
-      if (ids !== null) this.#owner.idsChanged(ids, this.#core);
+      this.#enableIds(core.paths);
+      const ids = core.paths.ids();
+      if (ids !== null) this.#owner.idsChanged(ids, core);
       return null;
     }
     const path = this.#paths[index] ?? null;
     if (path === null) return null;
     if (kind === EventKind.PATH_CHANGED) {
       const isLeftLost = this.#isActiveLost && this.active !== path;
-      if (isLeftLost) this.#dropLost(this.#activeIndex);
+      if (isLeftLost) this.#drop(core.paths, this.#activeIndex);
       this.active = path;
       this.#activeIndex = index;
       this.#isActiveLost = false;
       this.#isReplaced = false;
-      this.#core.paths.allowPacketSize(packetCeiling(path));
-      this.#noteValidated();
+      core.paths.allowPacketSize(packetCeiling(path));
+      this.#noteValidated(core.paths);
       return { kind: 'path', path, reason: isLeftLost ? 'failed-over' : (REASONS[value] ?? 'rebound') };
     }
     const forgotten = kind === EventKind.PATH_FAILED && value === 1;
@@ -208,19 +257,30 @@ export class ConnectionPaths {
     for (let index = 0; index < this.#paths.length; index++) this.#forget(index);
   }
 
-  /** Removes a lost path that packets no longer use. */
-  #dropLost(index: number): void {
-    this.#core.paths.remove(index);
+  /** For a request: returns the core's paths. It may cause packets and, as ids are exchanged, events. */
+  #request(): CorePaths {
+    const { paths } = this.#data();
+    this.#owner.eventful();
+    this.#owner.touched();
+    return paths;
+  }
+
+  #enableIds(core: CorePaths): void {
+    if (!this.#hasIds) this.#hasIds = core.enableIds();
+  }
+
+  #drop(core: CorePaths, index: number): void {
+    core.remove(index);
     this.#forget(index);
   }
 
   /** Returns the index of the other path with the shortest round trip among those that have answered, -1 for none. */
-  #bestOther(): number {
+  #bestOther(core: CorePaths): number {
     let best = -1;
     let least = Number.POSITIVE_INFINITY;
     for (const [index, path] of this.#paths.entries()) {
       if (path === null || index === this.#activeIndex) continue;
-      const stats = this.#core.paths.stats(index);
+      const stats = core.stats(index);
       if (stats?.validated !== true || stats.rtt >= least) continue;
       best = index;
       least = stats.rtt;
@@ -228,8 +288,8 @@ export class ConnectionPaths {
     return best;
   }
 
-  #noteValidated(): void {
-    if (this.#core.paths.stats(this.#activeIndex)?.validated === true) this.validated = this.active;
+  #noteValidated(core: CorePaths): void {
+    if (core.stats(this.#activeIndex)?.validated === true) this.validated = this.active;
   }
 
   /** Returns the index of a path, or the core's marker for one that has none. */

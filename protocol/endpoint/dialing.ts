@@ -191,7 +191,7 @@ export class Dialer {
     });
     dial.wipe();
     slot.dial = null;
-    if (dial.options.migration === true) slot.connection.supplyIds();
+    if (dial.options.migration === true) slot.connection.paths.supplyIds();
     registry.remoteIds.add(slot, { id: remoteId, resetToken: peer.offer.resetToken });
     registry.ready(slot);
     registry.activate(slot);

@@ -41,7 +41,7 @@ export class Goodbye {
   /** Call when this end has closed a session. */
   noteClosed({ connection, path }: Session): void {
     if (path.kind !== 'route') return;
-    const rtt = whileOpen(() => connection.pathStats(path)?.rtt, undefined);
+    const rtt = whileOpen(() => connection.paths.stats(path)?.rtt, undefined);
     // RFC 9002 §5.3, §6.2.1: the PTO after a first sample.
     const timeout = rtt === undefined ? LONGEST_REPEAT : 3 * rtt + defaultParameters.maxAckDelay;
     const until = Math.min(this.#clock.now() + Math.min(timeout, LONGEST_REPEAT), this.#latest);

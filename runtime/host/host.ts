@@ -422,7 +422,7 @@ export class Host {
   /** Removes the active path last, so that failover does not pick another path on the same socket. */
   #leaveSocket(session: Session, socket: DatagramSocket, error: SvcError): void {
     const active = session.path;
-    const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
+    const lost = session.connection.paths.all.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
     for (const path of [...lost.filter((path) => path !== active), ...lost.filter((path) => path === active)])
       if (!this.#losePath(session, path, error)) session.end(error, CloseCode.NO_ERROR);
   }

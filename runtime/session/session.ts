@@ -115,7 +115,7 @@ export class Session {
   /** The active path is local, and the peer has proved to be on it (PROTOCOL.md §6.12). Evaluated at each read. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
-    return kind === 'udp' && local && this.connection.isPeerThere;
+    return kind === 'udp' && local && this.connection.paths.isPeerThere;
   }
 
   get type(): 'RELAY' | 'DIRECT' {
@@ -235,22 +235,22 @@ export class Session {
    * @returns false when there is no room for it, or the session is over
    */
   addPath(path: Path, options: AddPathOptions = {}): boolean {
-    return this.#onPaths(() => this.connection.addPath(path, this.#shared.clock.now(), options));
+    return this.#onPaths(() => this.connection.paths.add(path, this.#shared.clock.now(), options));
   }
 
   /** Makes a path active once it is validated: event `path`. Only for the session's opener. @returns as addPath */
   migrate(path: Path): boolean {
-    return this.#onPaths(() => this.connection.migrate(path, this.#shared.clock.now()));
+    return this.#onPaths(() => this.connection.paths.migrate(path, this.#shared.clock.now()));
   }
 
   /** Supplies connection ids in advance: a new path can be used a round trip earlier. 1 KiB at each end. */
   supplyIds(): void {
-    this.#onPaths(() => this.connection.supplyIds());
+    this.#onPaths(() => this.connection.paths.supplyIds());
   }
 
   /** Keeps an inactive path, challenged every `interval` ms; see `Connection.keepPath`. @returns as addPath */
   keepPath(path: Path, interval: number): boolean {
-    return this.#onPaths(() => this.connection.keepPath(path, interval, this.#shared.clock.now()));
+    return this.#onPaths(() => this.connection.paths.keep(path, interval, this.#shared.clock.now()));
   }
 
   /** From now on the session rests, instead of ending, when it loses its last path or no longer hears the peer. */
@@ -269,7 +269,7 @@ export class Session {
    * @returns false when the session does not rest
    */
   resume(path: Path): boolean {
-    return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
+    return this.#onPaths(() => this.connection.paths.resume(path, this.#shared.clock.now()));
   }
 
   /** For the host: the channel behind its route has migrated. Event `path`. */
@@ -284,22 +284,22 @@ export class Session {
 
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
-    return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
+    return this.#onPaths(() => this.connection.paths.probe(path, this.#shared.clock.now()));
   }
 
   /** Forgets a path. Does nothing for the active one, or one that the session does not have. */
   removePath(path: Path): void {
-    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.removePath(path));
+    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.paths.remove(path));
   }
 
   /** The active path and all others that are known, in no order. */
   get paths(): readonly Path[] {
-    return this.connection.paths;
+    return this.connection.paths.all;
   }
 
   /** Figures of one path; null for a path that it does not have, and when the session is over. */
   pathStats(path: Path): CorePathStats | null {
-    return this.#isOpen ? whileOpen(() => this.connection.pathStats(path), null) : null;
+    return this.#isOpen ? whileOpen(() => this.connection.paths.stats(path), null) : null;
   }
 
   /** Smoothed round trip on the active path, ms; null before the first measurement. */

@@ -203,14 +203,14 @@ class SessionFuzz {
     const now = this.#simulation.now;
     const path = pick(random, this.#client!.sockets).path(pick(random, ['192.0.2.77', ...this.#deviceHost!.addresses]), PORT);
     pick(random, [
-      () => connection.migrate(path, now),
-      () => connection.migrate(path, now),
-      () => connection.addPath(path, now, { keepInterval: below(random, 3) * 1000 }),
-      () => connection.probe(path, now),
-      () => connection.keepPath(path, below(random, 5000), now),
-      () => connection.removePath(path),
-      () => connection.supplyIds(),
-      () => connection.pathStats(path),
+      () => connection.paths.migrate(path, now),
+      () => connection.paths.migrate(path, now),
+      () => connection.paths.add(path, now, { keepInterval: below(random, 3) * 1000 }),
+      () => connection.paths.probe(path, now),
+      () => connection.paths.keep(path, below(random, 5000), now),
+      () => connection.paths.remove(path),
+      () => connection.paths.supplyIds(),
+      () => connection.paths.stats(path),
     ])();
   }
 

@@ -11,19 +11,20 @@ const route: Path = { ...udp, kind: 'route', key: 'route', route: new Uint8Array
 function paths() {
   const routed: number[] = [];
   const held: string[] = [];
-  const core = {
+  const played = {
     receivedPath: 0,
     receive: () => true,
     paths: { setRouteOf: (index: number) => void routed.push(index) },
   };
+  const core = played as unknown as CoreConnection;
   const owner = {
     pathAdded: ({ key }: Path) => void held.push(`+${key}`),
     pathRemoved: ({ key }: Path) => void held.push(`-${key}`),
   };
-  const made = new ConnectionPaths(core as unknown as CoreConnection, udp, owner as unknown as ConnectionOwner);
+  const made = new ConnectionPaths(udp, core, owner as unknown as ConnectionOwner, () => core);
   const receive = (path: Path, index: number) => {
-    core.receivedPath = index;
-    return made.receive(new Uint8Array(40), 0, path, 0);
+    played.receivedPath = index;
+    return made.receive(core, new Uint8Array(40), 0, path, 0);
   };
   return { made, receive, routed, held };
 }

@@ -69,9 +69,9 @@ describe('a connection whose route ended', () => {
     device.accepted[0]!.messages.send(Uint8Array.of(3));
     network.pass(20_000);
     expect(device.find('message')).toBeUndefined();
-    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now, { routeResetToken: SECOND_TOKEN });
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now, { routeResetToken: SECOND_TOKEN });
     const fresh = route(client.path(station), CLIENT_ROUTE);
-    expect(connection.resume(fresh, network.now)).toBe(true);
+    expect(connection.paths.resume(fresh, network.now)).toBe(true);
     network.pass(500);
     expect(device.events.filter(([, { kind }]) => kind === 'message').map(([, event]) => (event as { data: Uint8Array }).data[0])).toEqual([
       1, 2,
@@ -99,8 +99,8 @@ describe('a connection whose route ended', () => {
     network.pass(500);
     endRoute(relayed);
     network.pass(40_000);
-    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
-    connection.resume(route(client.path(station), CLIENT_ROUTE), network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now);
+    connection.paths.resume(route(client.path(station), CLIENT_ROUTE), network.now);
     network.pass(500);
     device.accepted[0]!.streams.accept(id);
     network.pass(500);
@@ -114,7 +114,7 @@ describe('a connection whose route ended', () => {
     network.pass(40_000);
     network.tap = () => false;
     const second = routeOf(client, station, 7);
-    connection.resume(second, network.now);
+    connection.paths.resume(second, network.now);
     network.pass(5_000);
     expect(client.find('probed')).toMatchObject({ path: second, answered: false, forgotten: false });
     connection.pathLost(second, network.now, connection.restReason!);
@@ -139,12 +139,12 @@ it('a connection with another path switches from the lost route at once and forg
   const relayed = openRelayed();
   const { client, device, network, connection, clientPath } = relayed;
   const direct = client.path(device);
-  connection.keepPath(clientPath, 5_000, network.now);
-  connection.addPath(direct, network.now, { keepInterval: 5_000 });
+  connection.paths.keep(clientPath, 5_000, network.now);
+  connection.paths.add(direct, network.now, { keepInterval: 5_000 });
   network.pass(1_000);
   endRoute(relayed);
   network.pass(30);
-  expect([connection.path, connection.paths]).toEqual([direct, [direct]]);
+  expect([connection.path, connection.paths.all]).toEqual([direct, [direct]]);
   expect(client.find('path')).toMatchObject({ path: direct, reason: 'failed-over' });
   expect(client.kinds()).not.toContain('resting');
 });
@@ -153,14 +153,14 @@ it('a lost route that was kept beside the active path is forgotten, and that is 
   const relayed = openRelayed();
   const { client, device, network, connection, clientPath } = relayed;
   const direct = client.path(device);
-  connection.keepPath(clientPath, 5_000, network.now);
-  connection.addPath(direct, network.now, { keepInterval: 5_000 });
+  connection.paths.keep(clientPath, 5_000, network.now);
+  connection.paths.add(direct, network.now, { keepInterval: 5_000 });
   network.pass(1_000);
-  expect(connection.migrate(direct, network.now)).toBe(true);
+  expect(connection.paths.migrate(direct, network.now)).toBe(true);
   network.pass(1_000);
   connection.pathLost(clientPath, network.now, new LocalError('CLOSED', 'its route ended'));
   network.pass(10);
-  expect([connection.path, connection.paths]).toEqual([direct, [direct]]);
+  expect([connection.path, connection.paths.all]).toEqual([direct, [direct]]);
   const forgotten = client.events.filter(([, event]) => event.kind === 'probed' && event.path === clientPath && event.forgotten);
   expect(forgotten.map(([, event]) => event)).toEqual([{ kind: 'probed', path: clientPath, answered: false, forgotten: true }]);
 });
@@ -168,7 +168,7 @@ it('a lost route that was kept beside the active path is forgotten, and that is 
 describe('an offered route', () => {
   it.each([
     ['without an owner', () => new Uint8Array(8).fill(9)],
-    ['whose hash does not hold', ({ connection }: Relayed) => connection.remoteId().map((byte, i) => (i === 7 ? byte ^ 1 : byte))],
+    ['whose hash does not hold', ({ connection }: Relayed) => connection.paths.remoteId().map((byte, i) => (i === 7 ? byte ^ 1 : byte))],
     ['of another length', () => new Uint8Array(7)],
   ])('is refused for an id %s, and leaves nothing behind', (_, idOf) => {
     const relayed = openRelayed();
@@ -181,7 +181,7 @@ describe('an offered route', () => {
   it('is refused for an ended connection', () => {
     const relayed = openRelayed();
     const { device, station, network, connection } = relayed;
-    const id = connection.remoteId();
+    const id = connection.paths.remoteId();
     device.accepted[0]!.close(0, '', network.now);
     expect(thrownCode(() => device.endpoint.offerRoute(id, routeOf(device, station, 9), network.now))).toBe('NOT_FOUND');
   });
@@ -192,7 +192,7 @@ describe('an offered route', () => {
       'offered already',
       ({ device, station, network, connection }: Relayed) => {
         const path = routeOf(device, station, 50);
-        device.endpoint.offerRoute(connection.remoteId(), path, network.now);
+        device.endpoint.offerRoute(connection.paths.remoteId(), path, network.now);
         return path;
       },
     ],
@@ -200,14 +200,14 @@ describe('an offered route', () => {
     const relayed = openRelayed();
     const { device, network, connection } = relayed;
     const path = taken(relayed);
-    expect(thrownCode(() => device.endpoint.offerRoute(connection.remoteId(), path, network.now))).toBe('BAD_REQUEST');
+    expect(thrownCode(() => device.endpoint.offerRoute(connection.paths.remoteId(), path, network.now))).toBe('BAD_REQUEST');
     expect(device.endpoint.usesRoute(path)).toBe(true);
   });
 
   it('replaces an earlier offer: each connection keeps the newest one, for 30 s', () => {
     const { device, station, network, connection } = openRelayed();
     const paths = Array.from({ length: 16 }, (_, n) => routeOf(device, station, n + 20));
-    for (const path of paths) device.endpoint.offerRoute(connection.remoteId(), path, network.now);
+    for (const path of paths) device.endpoint.offerRoute(connection.paths.remoteId(), path, network.now);
     expect(paths.filter((path) => device.endpoint.usesRoute(path))).toEqual([paths[15]]);
     network.pass(29_900);
     const unused = () => device.endpointEvents.filter(({ kind }) => kind === 'route-unused').map((event) => (event as { path: Path }).path);
@@ -220,10 +220,10 @@ describe('an offered route', () => {
   it('is dropped when the station ends it, and when the connection ends', () => {
     const { device, station, network, connection } = openRelayed();
     const [first, second] = [routeOf(device, station, 30), routeOf(device, station, 31)];
-    device.endpoint.offerRoute(connection.remoteId(), first, network.now, { routeResetToken: SECOND_TOKEN });
+    device.endpoint.offerRoute(connection.paths.remoteId(), first, network.now, { routeResetToken: SECOND_TOKEN });
     device.endpoint.receive(encodeReset({ id: first.route!, token: SECOND_TOKEN }), device.path(station), network.now);
     expect(device.endpoint.usesRoute(first)).toBe(false);
-    device.endpoint.offerRoute(connection.remoteId(), second, network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), second, network.now);
     device.accepted[0]!.close(0, '', network.now);
     network.pass(20_000);
     expect(device.endpoint.usesRoute(second)).toBe(false);
@@ -232,13 +232,13 @@ describe('an offered route', () => {
   it('is released once the connection that used it has left it', () => {
     const { client, device, network, connection, clientPath, devicePath } = openRelayed();
     const direct = client.path(device);
-    connection.migrate(direct, network.now);
+    connection.paths.migrate(direct, network.now);
     network.pass(10_000);
-    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
-    connection.migrate(clientPath, network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now);
+    connection.paths.migrate(clientPath, network.now);
     network.pass(5_000);
     expect([connection.path, device.endpoint.usesRoute(devicePath)]).toEqual([clientPath, true]);
-    connection.migrate(direct, network.now);
+    connection.paths.migrate(direct, network.now);
     network.pass(10_000);
     expect([connection.path, device.endpoint.usesRoute(devicePath)]).toEqual([direct, false]);
   });
@@ -246,14 +246,14 @@ describe('an offered route', () => {
   it('stays an ordinary path once a packet of the connection arrived on it', () => {
     const { client, device, network, connection, clientPath, devicePath } = openRelayed();
     const direct = client.path(device);
-    connection.migrate(direct, network.now);
+    connection.paths.migrate(direct, network.now);
     network.pass(10_000);
     expect(device.endpoint.usesRoute(devicePath)).toBe(false);
-    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
-    expect(connection.addPath(clientPath, network.now, { keepInterval: 5_000 })).toBe(true);
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now);
+    expect(connection.paths.add(clientPath, network.now, { keepInterval: 5_000 })).toBe(true);
     network.pass(2_000);
-    expect(device.accepted[0]!.paths).toContain(devicePath);
-    expect(thrownCode(() => device.endpoint.offerRoute(connection.remoteId(), routeOf(device, client, 40), network.now))).toBe('OK');
+    expect(device.accepted[0]!.paths.all).toContain(devicePath);
+    expect(thrownCode(() => device.endpoint.offerRoute(connection.paths.remoteId(), routeOf(device, client, 40), network.now))).toBe('OK');
   });
 });
 
@@ -282,7 +282,7 @@ describe('a handshake whose route ended before its Complete arrived', () => {
     const { client, device, station, network, connection, devicePath } = openHalf(isReportedToDevice);
     connection.messages.send(Uint8Array.of(1));
     const offered = routeOf(device, station, 7);
-    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), offered, network.now);
     const carry = network.tap!;
     network.tap = (datagram) => {
       if (datagram.from !== client || datagram.bytes[0] !== 0x88) return carry(datagram);
@@ -291,7 +291,7 @@ describe('a handshake whose route ended before its Complete arrived', () => {
       network.deliver({ from: station, to: device, bytes });
       return false;
     };
-    connection.resume(route(client.path(station), CLIENT_ROUTE), network.now);
+    connection.paths.resume(route(client.path(station), CLIENT_ROUTE), network.now);
     network.pass(500);
     expect(device.accepted.map(({ path }) => path)).toEqual([offered]);
     expect(device.find('message')?.data).toEqual(Uint8Array.of(1));
@@ -304,7 +304,7 @@ describe('a handshake whose route ended before its Complete arrived', () => {
     const { client, device, station, network, connection, devicePath } = relayed;
     relayed.introduce();
     const offered = routeOf(device, station, 7);
-    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), offered, network.now);
     network.pass(500);
     expect([device.accepted[0]!.path, device.endpoint.usesRoute(offered)]).toEqual([devicePath, true]);
     connection.close(0, '', network.now);
@@ -316,12 +316,12 @@ describe('a handshake whose route ended before its Complete arrived', () => {
   it('gives the offered route back when the Complete does not come in 10 s', () => {
     const { device, station, network, connection } = openHalf(true);
     const offered = routeOf(device, station, 7);
-    device.endpoint.offerRoute(connection.remoteId(), offered, network.now);
+    device.endpoint.offerRoute(connection.paths.remoteId(), offered, network.now);
     network.pass(9_000);
     expect(device.endpoint.usesRoute(offered)).toBe(true);
     network.pass(1_100);
     expect(device.endpoint.usesRoute(offered)).toBe(false);
     expect(device.endpointEvents).toContainEqual({ kind: 'route-unused', path: offered });
-    expect(thrownCode(() => device.endpoint.offerRoute(connection.remoteId(), offered, network.now))).toBe('NOT_FOUND');
+    expect(thrownCode(() => device.endpoint.offerRoute(connection.paths.remoteId(), offered, network.now))).toBe('NOT_FOUND');
   });
 });

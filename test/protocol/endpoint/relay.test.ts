@@ -142,29 +142,29 @@ describe('a route as one of several paths', () => {
     relayed.introduce();
     network.pass(500);
     const direct = client.path(device);
-    connection.keepPath(relayed.clientPath, 0, network.now);
-    expect(connection.migrate(direct, network.now)).toBe(true);
+    connection.paths.keep(relayed.clientPath, 0, network.now);
+    expect(connection.paths.migrate(direct, network.now)).toBe(true);
     network.pass(1000);
     expect([connection.path, device.accepted[0]!.path]).toEqual([direct, device.path(client)]);
     expect([client, device].map((node) => node.find('path')?.reason)).toEqual(['migrated', 'followed']);
-    expect(connection.paths.length).toBe(2);
+    expect(connection.paths.all.length).toBe(2);
     connection.messages.send(Uint8Array.of(42));
     expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
     expect(network.sent.findLast(({ from }) => from === client)!.bytes[0]! & ~0x20).toBe(0xc0);
     client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(station), network.now);
     network.pass(100);
-    expect([connection.state, connection.paths]).toEqual(['open', [direct]]);
+    expect([connection.state, connection.paths.all]).toEqual(['open', [direct]]);
   });
 
   it('is added to a direct connection without another handshake', () => {
     const { network, client, device, clientPath, devicePath } = setup();
     const connection = dial(client, device);
     network.pass(500);
-    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
-    expect(connection.addPath(clientPath, network.now)).toBe(true);
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now);
+    expect(connection.paths.add(clientPath, network.now)).toBe(true);
     network.pass(1000);
     expect(client.find('probed')).toMatchObject({ path: clientPath, answered: true });
-    connection.migrate(clientPath, network.now);
+    connection.paths.migrate(clientPath, network.now);
     network.pass(500);
     expect([connection.path, device.accepted[0]!.path]).toEqual([clientPath, devicePath]);
     device.accepted[0]!.messages.send(Uint8Array.of(44));
@@ -176,8 +176,8 @@ describe('a route as one of several paths', () => {
     const { network, client, device, connection } = relayed;
     relayed.introduce();
     network.pass(500);
-    connection.keepPath(relayed.clientPath, 5000, network.now);
-    connection.migrate(client.path(device), network.now);
+    connection.paths.keep(relayed.clientPath, 5000, network.now);
+    connection.paths.migrate(client.path(device), network.now);
     network.pass(1000);
     const carry = network.tap!;
     network.tap = (datagram) => (datagram.bytes[0] === 0x88 ? carry(datagram) : false);

@@ -35,7 +35,7 @@ describe('a peer that lost its state', () => {
 
   it('is noticed once the ends have exchanged further ids, too', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(6);
-    connection.supplyIds();
+    connection.paths.supplyIds();
     network.pass(1000);
     const id = remoteIdSeen(network, device, connection);
     // The core has zeros in place of the token from the handshake.

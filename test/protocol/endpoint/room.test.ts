@@ -109,12 +109,12 @@ describe('a full socket', () => {
   it('does not keep a connection from challenging another path', () => {
     const ends = twoSockets();
     const [first] = ends.connections;
-    first.supplyIds();
+    first.paths.supplyIds();
     ends.client.network.pass(500);
     fill(first);
     expect(transmitted(ends, except(0))).toEqual([0, 0]);
     const other = through(1, ends.client.path(ends.device, 4444));
-    expect(first.addPath(other, ends.now())).toBe(true);
+    expect(first.paths.add(other, ends.now())).toBe(true);
     expect(transmitted(ends, except(0))).toEqual([0, 1]);
   });
 

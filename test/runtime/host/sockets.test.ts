@@ -108,7 +108,7 @@ describe('unbind', () => {
     await both.simulation.run(1000);
     const before = both.session.path;
     await both.simulation.settle(both.client.unbind(socket));
-    expect([both.session.connection.paths, both.session.path]).toEqual([[before], before]);
+    expect([both.session.connection.paths.all, both.session.path]).toEqual([[before], before]);
     expect(await status(both, both.session)).toBe(205);
   });
 

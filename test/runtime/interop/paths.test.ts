@@ -36,7 +36,7 @@ function rebindAgainAndAgain(
     clientHost.clock.schedule(VALIDATED_AFTER, () => {
       rebound.count++;
       const { path, connection } = accepted!;
-      if (path !== before && connection.pathStats(path)?.validated === true) rebound.validated++;
+      if (path !== before && connection.paths.stats(path)?.validated === true) rebound.validated++;
     });
     clientHost.clock.schedule(REBIND_FREQUENCY, rebind);
   };
@@ -127,8 +127,8 @@ describe('interop: the client migrates', () => {
       expect(ids(of(6)).size).toBe(1);
       expect([...ids(of(4))]).not.toEqual([...ids(of(6))]);
     }
-    expect(session.connection.paths).toEqual([session.path]);
-    expect(accepted!.connection.paths).toEqual([accepted!.path]);
+    expect(session.connection.paths.all).toEqual([session.path]);
+    expect(accepted!.connection.paths.all).toEqual([accepted!.path]);
     await simulation.settle(closesCleanly(here, session));
   });
 });

@@ -32,7 +32,7 @@ describe('event probed', () => {
     expect(both.session.addPath(path, { keepInterval: 1000 })).toBe(true);
     await both.simulation.run(10_000);
     expect(new Set(seen)).toEqual(new Set(['7000: silent']));
-    expect(both.session.connection.paths).toContain(path);
+    expect(both.session.connection.paths.all).toContain(path);
     await both.simulation.settle(both.device.bind({ port: 7000 }));
     await both.simulation.run(10_000);
     expect(seen.at(-1)).toBe('7000: answered');
@@ -47,10 +47,10 @@ describe('event probed', () => {
     both.session.addPath(path);
     await both.simulation.run(1000);
     expect(seen).toEqual(['6000: answered']);
-    both.session.connection.removePath(path);
+    both.session.connection.paths.remove(path);
     await both.simulation.run(120_000);
     expect(seen).toEqual(['6000: answered', '6000: silent, forgotten']);
-    expect(accepted.connection.paths).toEqual([accepted.path]);
+    expect(accepted.connection.paths.all).toEqual([accepted.path]);
   });
 
   it('is not emitted by a session that has ended', async () => {

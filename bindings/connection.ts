@@ -73,10 +73,7 @@ export class CoreConnection implements CoreHandle {
     return this.core.results[1] ?? 0;
   }
 
-  /**
-   * Path of the packet that `receive` returned true for, UNKNOWN_PATH when there was no room for it; until the next
-   * call.
-   */
+  /** Path of the packet that `receive` took, UNKNOWN_PATH when there was no room for it; until the next call. */
   get receivedPath(): number {
     return this.core.lastPath;
   }

@@ -13,7 +13,7 @@ import { type CoreStreamStats, type CoreStreams, EventKind } from '../../binding
 import { LocalError, StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
-import type { ConnectionOwner } from './owner.ts';
+import type { ConnectionOwner, StreamLimits } from './owner.ts';
 
 /** Milliseconds that an offered stream waits for acceptance (PROTOCOL.md §5). */
 export const ACCEPT_TIMEOUT = 30_000;
@@ -21,16 +21,6 @@ const PORT_LENGTH = 4;
 const MAX_PORT = 0xffff_ffff;
 const ACCEPTANCE = Uint8Array.of(0);
 const NOTHING = new Uint8Array(0);
-
-/** State and limits that the streams of all connections of an endpoint share. */
-export interface StreamLimits {
-  /** Byte streams that the peers hold open now. */
-  open: number;
-  /** The most that they may hold open; read at each new stream. */
-  readonly max: () => number;
-  /** Receive window of a stream once it is accepted, bytes. */
-  readonly window: number;
-}
 
 /** A stream that we opened and that is not accepted yet. */
 interface Opening {

@@ -11,11 +11,11 @@
 import { type CoreConnection, type CoreConnectionStats, type CoreStreamTotals, EventKind, type KeepAlive } from '../../bindings/index.ts';
 import { CloseCode, closeError, isCoreFailure, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
-import { ByteStreams, type StreamLimits } from './byte-streams.ts';
+import { ByteStreams } from './byte-streams.ts';
 import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
 import { Messages } from './messages.ts';
-import type { ConnectionOwner, ConnectionState, Established } from './owner.ts';
+import type { ConnectionOwner, ConnectionState, Established, StreamLimits } from './owner.ts';
 import { ConnectionPaths } from './paths.ts';
 import { Peer } from './peer.ts';
 import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';

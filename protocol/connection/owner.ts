@@ -4,7 +4,6 @@
  */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import type { Path } from '../path.ts';
-import type { StreamLimits } from './byte-streams.ts';
 
 /** State of a connection; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
@@ -26,6 +25,16 @@ export interface ConnectionOwner {
   pathRemoved(path: Path): void;
   /** Connection ids were added or removed: the peer should get as many as there is room for. */
   idsChanged(ids: ConnectionIds, core: CoreConnection): void;
+}
+
+/** State and limits that the streams of all connections of an endpoint share. */
+export interface StreamLimits {
+  /** Byte streams that the peers hold open now. */
+  open: number;
+  /** The most that they may hold open; read at each new stream. */
+  readonly max: () => number;
+  /** Receive window of a stream once it is accepted, bytes. */
+  readonly window: number;
 }
 
 /** The result of the handshake. */

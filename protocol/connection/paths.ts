@@ -35,8 +35,7 @@ const REASONS: Readonly<Record<number, PathChange>> = {
 };
 
 /**
- * The part `paths` of a connection. What a path is asked for may throw LocalError NOT_CONNECTED during the handshake and
- * CLOSED after the end.
+ * The part `paths` of a connection. Requests throw LocalError NOT_CONNECTED during the handshake, CLOSED after the end.
  */
 export class ConnectionPaths {
   /** The path that packets are sent on. */

@@ -15,7 +15,7 @@ import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/ind
 import type { Path } from '../path.ts';
 import { Acceptor } from './accepting.ts';
 import { BareRoutes } from './bare-routes.ts';
-import { CoreBatch, Outbox, type PacketBatch } from './batch.ts';
+import { Outbox, type PacketBatch } from './batch.ts';
 import { Completer } from './completing.ts';
 import type { ConnectOptions, EndpointConfig, PrepareOptions, RouteOptions } from './config.ts';
 import { type Context, mostStreams } from './context.ts';
@@ -28,16 +28,8 @@ import { type EndpointEvent, Registry, type RegistryHooks, type Slot } from './r
 import { Resets } from './reset.ts';
 import { Routes } from './routes.ts';
 import { type EndpointStats, newStats } from './stats.ts';
+import { Transmitter } from './transmitter.ts';
 
-/** Most packets of one connection in a batch. */
-const BATCH = 32;
-/**
- * With fewer free packet slots, connections are not asked for packets: a closing one may need two, and "no packets"
- * would only mean "no slots".
- */
-const MIN_FREE = 2;
-/** Shortest timer, in ms, of a connection that waits for room or slots: nothing can be sent before that. */
-const WAIT_PAUSE = 100;
 /** Most ids allocated for accepted connections: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
 /**
@@ -58,12 +50,8 @@ export class Endpoint {
   readonly #demultiplexer: Demultiplexer;
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
-  readonly #batch: CoreBatch;
+  readonly #transmitter: Transmitter;
   readonly #bareRoutes: BareRoutes;
-  /** Connections that wait for packet slots. */
-  readonly #starved = new Set<Slot>();
-  /** Connections that wait for room in a socket, by its index. */
-  readonly #held = new Map<number, Set<Slot>>();
   #failed = false;
 
   /** @throws LocalError INVALID_ARGUMENT for a reset secret that is not 32 bytes */
@@ -81,7 +69,7 @@ export class Endpoint {
     this.#acceptor = new Acceptor(this.#context, (entry) => this.#noteUnused(this.#bareRoutes.dropOf(entry)));
     const completer = new Completer(this.#context, this.#acceptor.halfOpen, this.#bareRoutes);
     this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor, completer, (path) => this.withdrawRoute(path));
-    this.#batch = new CoreBatch(config.core);
+    this.#transmitter = new Transmitter(config.core, this.#context.registry);
   }
 
   /** Live counters. */
@@ -177,9 +165,14 @@ export class Endpoint {
    *   wait until there is room, even to announce their end; handshake answers and path challenges are returned
    *   nevertheless, and cost little when they are dropped. Default: any number
    */
-  transmit(now: number, room: (socket: number) => number = () => BATCH): PacketBatch | null {
+  transmit(now: number, room?: (socket: number) => number): PacketBatch | null {
     if (this.#context.config.core.failed) this.#fail();
-    return this.#context.outbox.next() ?? this.#transmitData(now, room);
+    try {
+      return this.#context.outbox.next() ?? this.#transmitter.next(now, room);
+    } catch (error) {
+      this.#handle(error);
+      return null;
+    }
   }
 
   /** Returns when to call handleTimeout, Infinity for never. Valid after transmit returned null. */
@@ -213,62 +206,6 @@ export class Endpoint {
     });
   }
 
-  #transmitData(now: number, room: (socket: number) => number): PacketBatch | null {
-    const { registry } = this.#context;
-    if (this.#starved.size > 0 && this.#hasSlots) this.#ask(this.#starved);
-    if (this.#held.size > 0) this.#askHeld(room);
-    try {
-      for (let slot = registry.nextReady(); slot !== undefined; slot = registry.nextReady()) {
-        const { connection } = slot;
-        const isOpen = slot.dial === null && connection.state !== 'closed';
-        if (isOpen && !this.#hasSlots) {
-          this.#wait(this.#starved, slot, now);
-          continue;
-        }
-        const most = isOpen ? Math.min(BATCH, room(connection.path.socket)) : 0;
-        // At 0 there may still be a challenge on another path.
-        const count = isOpen ? connection.transmit(now, most) : 0;
-        if (count > 0) {
-          registry.ready(slot);
-          return this.#batch.of(connection.transmitPath, count);
-        }
-        if (isOpen && most === 0) this.#wait(this.#heldBy(connection.path.socket), slot, now);
-        else registry.timers.set(slot, slot.nextTimeout());
-      }
-    } catch (error) {
-      this.#handle(error);
-    }
-    return null;
-  }
-
-  get #hasSlots(): boolean {
-    return this.slots - this.#batch.outstanding >= MIN_FREE;
-  }
-
-  #wait(among: Set<Slot>, slot: Slot, now: number): void {
-    among.add(slot);
-    this.#context.registry.timers.set(slot, Math.max(slot.nextTimeout(), now + WAIT_PAUSE));
-  }
-
-  #ask(waiting: Set<Slot>): void {
-    for (const slot of waiting) this.#context.registry.ready(slot);
-    waiting.clear();
-  }
-
-  #heldBy(socket: number): Set<Slot> {
-    const held = this.#held.get(socket) ?? new Set<Slot>();
-    this.#held.set(socket, held);
-    return held;
-  }
-
-  #askHeld(room: (socket: number) => number): void {
-    for (const [socket, held] of this.#held) {
-      if (room(socket) <= 0) continue;
-      this.#ask(held);
-      this.#held.delete(socket);
-    }
-  }
-
   #timeout(slot: Slot, now: number): void {
     const { registry } = this.#context;
     if (slot.dial !== null) this.#dialer.handleTimeout(slot, slot.dial, now);
@@ -283,9 +220,7 @@ export class Endpoint {
     const { ids } = this.#context;
     for (const id of slot.ids) ids.release(id);
     if (slot.route !== null) leaveRoute(this.#context, slot.route);
-    // A socket may stall forever: an entry that waits for it must not outlive its connection.
-    this.#starved.delete(slot);
-    for (const held of this.#held.values()) held.delete(slot);
+    this.#transmitter.forget(slot);
     this.#noteUnused(this.#bareRoutes.dropOf(slot));
   }
 

@@ -52,9 +52,9 @@ const BUSY_SECONDS = 1;
 
 export class Attacher {
   readonly #config: AttacherConfig;
-  readonly #channel: StationChannel;
+  readonly channel: StationChannel;
   readonly #watchdog: Watchdog;
-  readonly #tokens: TokenUpload;
+  readonly tokens: TokenUpload;
   #attached = false;
   #running = false;
   /** Keep-alive limits from the latest attach answer. */
@@ -65,18 +65,18 @@ export class Attacher {
   constructor(config: AttacherConfig) {
     this.#config = config;
     this.#watchdog = new Watchdog(config.environment.clock, () => config.onEvent('WATCHDOG_FAILURE', null));
-    this.#tokens = new TokenUpload(config.environment, config.tokens);
+    this.tokens = new TokenUpload(config.environment, config.tokens);
     const router = new Router<Session>();
     router.on('POST', StationPath.P2P_CONNECT, (request) => this.#acceptRelayed(request));
-    this.#channel = new StationChannel({
+    this.channel = new StationChannel({
       host: config.host,
       station: config.station,
       router,
       attach: (session, context) => this.#attach(session, context),
     });
-    this.#channel.on('connected', (session) => this.#connected(session));
-    this.#channel.on('disconnected', (reason) => this.#disconnected(reason));
-    this.#channel.on('failed', ({ error, delay }) => this.#failed(error, delay));
+    this.channel.on('connected', (session) => this.#connected(session));
+    this.channel.on('disconnected', (reason) => this.#disconnected(reason));
+    this.channel.on('failed', ({ error, delay }) => this.#failed(error, delay));
   }
 
   /** Whether the device is attached. */
@@ -84,14 +84,9 @@ export class Attacher {
     return this.#attached;
   }
 
-  /** The channel to the base station while the device is attached. */
-  get session(): Session | null {
-    return this.#channel.session;
-  }
-
   /** Sends an application's request to the base station. @throws LocalError NOT_ATTACHED; as `Session.request` */
   async request(request: SessionRequest): Promise<CoapResponse> {
-    const { session } = this.#channel;
+    const { session } = this.channel;
     if (session === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to the base station');
     return session.request(request);
   }
@@ -101,29 +96,19 @@ export class Attacher {
     if (this.#running) return;
     this.#running = true;
     this.#watchdog.restart();
-    this.#channel.start();
+    this.channel.start();
   }
 
   /** Detaches; `start` attaches again. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#watchdog.stop();
-    await this.#channel.stop();
-  }
-
-  /** Skips the wait before the next attempt to attach: the network may have changed. */
-  hurry(): void {
-    this.#channel.hurry();
-  }
-
-  /** Uploads the changed token list. */
-  tokensChanged(): void {
-    this.#tokens.changed();
+    await this.channel.stop();
   }
 
   async #attach(session: Session, { redirects }: { redirects: number }): Promise<AttachVerdict> {
     const { productId, deviceId, appName, appVersion } = this.#config.names;
-    const shown = this.#tokens.show();
+    const shown = this.tokens.show();
     const redirected = redirects > 0;
     const response = await session.request({
       method: 'POST',
@@ -136,7 +121,7 @@ export class Attacher {
     if (answer.kind === 'redirect') {
       return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
     }
-    await this.#tokens.attached(session, shown, answer);
+    await this.tokens.attached(session, shown, answer);
     const { keepAlive, observedAddress, stun } = answer;
     this.#keepAlive = keepAlive;
     return {
@@ -178,7 +163,7 @@ export class Attacher {
 
   #disconnected(reason: SvcError | null): void {
     this.#attached = false;
-    this.#tokens.ended();
+    this.tokens.ended();
     if (this.#running) this.#watchdog.restart();
     this.#config.onEvent('DETACHED', reason);
   }

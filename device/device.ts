@@ -106,7 +106,7 @@ export class Device extends DeviceSetup {
 
   /** Replaces the metadata that clients see of a UDP service. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
   setUdpTunnelServiceMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
-    this.#parts.tunnels.udp.setMetadata(id, metadata);
+    this.#parts.tunnels.udp.services.setMetadata(id, metadata);
   }
 
   /** Removes a UDP service and resets its flows. @throws LocalError NOT_FOUND */

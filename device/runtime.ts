@@ -154,7 +154,7 @@ export class DeviceRuntime {
 
   /** Uploads the changed token list, if attached. */
   tokensChanged(): void {
-    this.#attacher?.tokensChanged();
+    this.#attacher?.tokens.changed();
   }
 
   /** @throws LocalError INVALID_STATE after close, or when started without a base station set */
@@ -228,7 +228,7 @@ export class DeviceRuntime {
 
   #networkEvent(event: RoamingEvent): void {
     this.#rendezvous?.networkEvent(event);
-    this.#attacher?.hurry();
+    this.#attacher?.channel.hurry();
   }
 
   #openHost({ productId, deviceId, key }: settings.Identity): Promise<Host> {
@@ -269,7 +269,7 @@ export class DeviceRuntime {
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
       stationName: this.settings.serverHost,
-      channel: () => this.#attacher?.session ?? null,
+      channel: () => this.#attacher?.channel.session ?? null,
     });
   }
 

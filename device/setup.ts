@@ -270,7 +270,7 @@ export abstract class DeviceSetup {
    * @throws LocalError INVALID_ARGUMENT
    */
   limitUdpTunnelFlows(type: string, limit: number): void {
-    this.#parts.tunnels.udp.limit(type, limit);
+    this.#parts.tunnels.udp.services.limit(type, limit);
   }
 
   /**

@@ -31,11 +31,6 @@ export class Rates {
     return bucket.take(1, now) ? 0 : Math.max(1, Math.ceil(bucket.wait(1, now) / 1000));
   }
 
-  /** Returns one unit that was taken and not used. */
-  put(key: string): void {
-    this.#buckets.get(key)?.put(1);
-  }
-
   #makeRoom(now: number): void {
     if (this.#buckets.size < CAPACITY) return;
     this.#sweep(now);

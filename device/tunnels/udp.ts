@@ -29,7 +29,7 @@ export interface UdpTunnelServiceStats extends Readonly<DatagramCounts> {
 }
 
 export class UdpTunnels {
-  readonly #tunnels: Tunnels<UdpTunnelService>;
+  readonly services: Tunnels<UdpTunnelService>;
   readonly #counts = new Map<string, DatagramCounts>();
   readonly #report: DatagramLossReport;
   /** Connections with flows, now or before. */
@@ -44,7 +44,7 @@ export class UdpTunnels {
     onLoss: (loss: DatagramLoss) => void,
   ) {
     this.#report = new DatagramLossReport(environment.clock, () => this.#total(), onLoss);
-    this.#tunnels = new Tunnels({
+    this.services = new Tunnels({
       ...options,
       kind: 'UDP',
       extra: { idleTimeout: whole(1_000) },
@@ -54,45 +54,35 @@ export class UdpTunnels {
       },
       lost: (id) => lostBy(this.#countsOf(id)),
     });
-    this.#tunnels.limitPerClient = FLOWS_PER_CLIENT;
+    this.services.limitPerClient = FLOWS_PER_CLIENT;
   }
 
   /** @throws as Tunnels.add */
   add(service: UdpTunnelService): void {
-    this.#tunnels.add(service);
+    this.services.add(service);
     this.#counts.set(service.id, noDatagrams());
-  }
-
-  /** @throws as Tunnels.setMetadata */
-  setMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
-    this.#tunnels.setMetadata(id, metadata);
   }
 
   /** Removes a service and resets its flows. @throws LocalError NOT_FOUND */
   remove(id: string): void {
-    this.#tunnels.remove(id);
+    this.services.remove(id);
     addTo(this.#past, this.#countsOf(id));
     this.#counts.delete(id);
   }
 
-  /** Limits the concurrent flows to all services of a type. */
-  limit(type: string, flows: number): void {
-    this.#tunnels.limit(type, flows);
-  }
-
   /** Limits the concurrent flows of one client's connection. */
   limitPerClient(flows: number): void {
-    this.#tunnels.limitPerClient = checkLimit('flows', flows);
+    this.services.limitPerClient = checkLimit('flows', flows);
   }
 
   /** @throws LocalError NOT_FOUND */
   stats(id: string): UdpTunnelServiceStats {
-    return { flows: this.#tunnels.open(id), ...this.#countsOf(id) };
+    return { flows: this.services.open(id), ...this.#countsOf(id) };
   }
 
   close(): void {
     this.#report.stop();
-    this.#tunnels.close();
+    this.services.close();
   }
 
   #total(): DatagramLoss {

@@ -2,8 +2,8 @@
  * CoAP requests and responses in both directions over one reliable channel that carries whole messages in any order.
  * Sans-IO.
  *
- * After `request`, `respond`, `release`, `cancel`, `receive`, `resume`, `handleTimeout` and `close`: `transmit` until
- * null, `nextEvent` until null, then `nextTimeout`. Time is `now`, monotonic milliseconds.
+ * After `request`, `respond`, `release`, `cancel`, `receive`, `transfers.resume`, `handleTimeout` and `close`:
+ * `transmit` until null, `nextEvent` until null, then `nextTimeout`. Time is `now`, monotonic milliseconds.
  *
  * A message that is not a CoAP message raises the event `malformed`: the owner of the channel ends it with BAD_MESSAGE
  * (PROTOCOL.md §7). If it has the token of one of our requests, that request fails first.
@@ -58,14 +58,14 @@ const EMPTY_LENGTH = 2;
 
 /** All requests on one channel, our own and the peer's. */
 export class Exchanges {
+  readonly responder: Responder;
+  readonly transfers: Transfers;
   /** Messages that do not decode, or whose code is invalid. */
   #malformed = 0;
   /** Empty messages and signals. */
   #ignored = 0;
   readonly #outbox = new Outbox();
   readonly #requester: Requester;
-  readonly #responder: Responder;
-  readonly #transfers: Transfers;
   readonly #events: ExchangesEvent[] = [];
   #closed: SvcError | undefined;
 
@@ -85,9 +85,8 @@ export class Exchanges {
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
     this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
-    const transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, room: options.bodyRoom });
-    this.#transfers = transfers;
-    this.#responder = new Responder({ outbox, transfers, maxRequests, criticalOptions, firstExchange, emit });
+    this.transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, room: options.bodyRoom });
+    this.responder = new Responder({ outbox, transfers: this.transfers, maxRequests, criticalOptions, firstExchange, emit });
   }
 
   /**
@@ -110,7 +109,7 @@ export class Exchanges {
     const message = this.#closed === undefined ? this.#decode(bytes) : undefined;
     if (message === undefined) return;
     const kind = codeKind(message.code);
-    if (kind === 'request') this.#responder.receive(message, now);
+    if (kind === 'request') this.responder.receive(message, now);
     else if (kind === 'response') this.#requester.receive(message, now);
     else this.#ignored++;
   }
@@ -131,50 +130,32 @@ export class Exchanges {
    * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
    */
   respond(exchange: number, reply: CoapReply, now: number): boolean {
-    return this.#responder.respond(exchange, reply, now);
+    return this.responder.respond(exchange, reply, now);
   }
 
   /** Abandons a request of the peer: it is answered 5.00 "Request unhandled". */
   release(exchange: number, now: number): void {
-    this.#responder.respond(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled'), now);
+    this.responder.respond(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled'), now);
   }
 
   /**
-   * True when nothing is in progress and nothing is remembered: another instance may take over, with `nextExchange` as
-   * its first.
+   * True when nothing is in progress and nothing is remembered: another instance may take over, with
+   * `responder.nextExchange` as its first.
    */
   get isIdle(): boolean {
-    const isQuiet = this.#events.length === 0 && this.#outbox.isEmpty && this.#transfers.isEmpty;
-    return isQuiet && this.#requester.isIdle && this.#responder.open === 0;
-  }
-
-  /** Number of the peer's next request. */
-  get nextExchange(): number {
-    return this.#responder.nextExchange;
+    const isQuiet = this.#events.length === 0 && this.#outbox.isEmpty && this.transfers.isEmpty;
+    return isQuiet && this.#requester.isIdle && this.responder.open === 0;
   }
 
   /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return Math.min(this.#requester.nextTimeout(), this.#transfers.nextTimeout());
+    return Math.min(this.#requester.nextTimeout(), this.transfers.nextTimeout());
   }
 
   /** Abandons what has taken too long: our requests, with an event, and bodies in blocks. */
   handleTimeout(now: number): void {
     this.#requester.handleTimeout(now);
-    this.#transfers.handleTimeout(now);
-  }
-
-  /**
-   * Call when the channel carries nothing for a while: bodies in blocks that the peer sends or fetches do not expire.
-   * Our requests keep their deadlines.
-   */
-  pause(now: number): void {
-    this.#transfers.pause(now);
-  }
-
-  /** Call when the channel carries messages again. */
-  resume(now: number): void {
-    this.#transfers.resume(now);
+    this.transfers.handleTimeout(now);
   }
 
   /**
@@ -185,8 +166,8 @@ export class Exchanges {
     this.#closed ??= error;
     this.#outbox.clear();
     this.#requester.close(error);
-    this.#responder.close();
-    this.#transfers.close();
+    this.responder.close();
+    this.transfers.close();
   }
 
   /** Returns counters since the beginning, and what is open now. */
@@ -195,10 +176,10 @@ export class Exchanges {
       malformed: this.#malformed,
       ignored: this.#ignored,
       unmatched: this.#requester.unmatched,
-      duplicates: this.#responder.duplicates,
+      duplicates: this.responder.duplicates,
       dropped: this.#outbox.dropped,
       requests: this.#requester.open,
-      incoming: this.#responder.open,
+      incoming: this.responder.open,
     };
   }
 

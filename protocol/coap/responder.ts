@@ -83,6 +83,7 @@ export class Responder {
     return this.#byId.size;
   }
 
+  /** Number of the peer's next request. */
   get nextExchange(): number {
     return this.#nextId;
   }

@@ -118,12 +118,12 @@ export class Transfers {
     return bytes;
   }
 
-  /** Suspends the expiry of bodies until `resume`. */
+  /** Call when the channel carries nothing for a while: bodies do not expire until `resume`. */
   pause(now: number): void {
     this.#pausedAt ??= now;
   }
 
-  /** Resumes the expiry: bodies have as much time left as before the pause. */
+  /** Call when the channel carries messages again: bodies have as much time left as before the pause. */
   resume(now: number): void {
     if (this.#pausedAt === null) return;
     const paused = now - this.#pausedAt;

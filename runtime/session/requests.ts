@@ -106,7 +106,7 @@ export class SessionRequests {
   }
 
   get nextExchange(): number {
-    return this.#exchanges.nextExchange;
+    return this.#exchanges.responder.nextExchange;
   }
 
   /** Requests open now, ours and the peer's. */
@@ -241,8 +241,8 @@ export class SessionRequests {
     if (isResting === this.#isResting) return;
     this.#isResting = isResting;
     const now = this.#shared.clock.now();
-    if (isResting) this.#exchanges.pause(now);
-    else this.#exchanges.resume(now);
+    if (isResting) this.#exchanges.transfers.pause(now);
+    else this.#exchanges.transfers.resume(now);
   }
 
   #sendMessages(): void {

@@ -78,7 +78,7 @@ async function attach(): Promise<void> {
 }
 
 function change(...list: string[]): void {
-  if (tokens.manage(list)) attacher.tokensChanged();
+  if (tokens.manage(list)) attacher.tokens.changed();
 }
 
 const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `token-${index}`);

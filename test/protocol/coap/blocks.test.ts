@@ -98,10 +98,10 @@ describe('blocks', () => {
     pair.server.nextEvent();
     pair.server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
     pair.step();
-    pair.server.pause(0);
+    pair.server.transfers.pause(0);
     expect(pair.server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
     pair.advance(60_000);
-    pair.server.resume(60_000);
+    pair.server.transfers.resume(60_000);
     expect(pair.server.nextTimeout()).toBe(61_000);
     expect(pair.run()).toMatchObject([{ kind: 'response', id, response: { status: 205 } }]);
   });
@@ -111,9 +111,9 @@ describe('blocks', () => {
     const id = pair.client.request({ method: 'PUT', path: '/', payload: new Uint8Array(3 * R) }, 0, { timeout: Number.POSITIVE_INFINITY });
     pair.step();
     pair.step();
-    pair.server.pause(0);
+    pair.server.transfers.pause(0);
     pair.advance(60_000);
-    pair.server.resume(60_000);
+    pair.server.transfers.resume(60_000);
     pair.advance(999);
     pair.step();
     pair.step();

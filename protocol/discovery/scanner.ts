@@ -209,32 +209,21 @@ export class Scanner {
     this.#nextStep = now + STEP;
     this.#expire(now);
     const packer = new QuestionPacker(MAX_MESSAGES);
-    for (const instance of this.#cache.instances) if (!packer.isFull) this.#askForInstance(packer, instance, now);
-    for (const host of this.#cache.hosts.values()) if (!packer.isFull) this.#askForHost(packer, host, now);
+    for (const instance of this.#cache.instances)
+      if (!packer.isFull) this.#askFor(packer, instance, { SRV: instance.srv, TXT: instance.txt }, !isWhole(instance), now);
+    for (const host of this.#cache.hosts.values())
+      if (!packer.isFull) this.#askFor(packer, host, { A: host.a, AAAA: host.aaaa }, isUnknown(host), now);
     this.#outgoing.push(...packer.messages());
   }
 
-  #askForInstance(packer: QuestionPacker, instance: Instance, now: number): void {
-    const { srv, txt, missing } = instance;
-    const isMissing = !isWhole(instance) && missing.next <= now;
-    const [againSrv, againTxt] = [srv.takeRefresh(now, this.#random), txt.takeRefresh(now, this.#random)];
-    if (isMissing) missing.asked(now);
-    if (instance.askedAt + SECOND > now) return;
-    const types = [...(againSrv || (isMissing && srv.isEmpty) ? ['SRV'] : []), ...(againTxt || (isMissing && txt.isEmpty) ? ['TXT'] : [])];
-    if (types.length > 0) instance.askedAt = now;
-    for (const type of types) packer.add(instance.name, type);
-  }
-
-  /** A host with an address of one family may have none of the other. */
-  #askForHost(packer: QuestionPacker, host: Host, now: number): void {
-    const { a, aaaa, missing } = host;
-    const isMissing = isUnknown(host) && missing.next <= now;
-    const [againA, againAaaa] = [a.takeRefresh(now, this.#random), aaaa.takeRefresh(now, this.#random)];
-    if (isMissing) missing.asked(now);
-    if (host.askedAt + SECOND > now) return;
-    const types = [...(againA || isMissing ? ['A'] : []), ...(againAaaa || isMissing ? ['AAAA'] : [])];
-    if (types.length > 0) host.askedAt = now;
-    for (const type of types) packer.add(host.name, type);
+  /** @param lacks whether records are missing; a host with an address of one family may have none of the other */
+  #askFor(packer: QuestionPacker, each: Instance | Host, sets: Readonly<Record<string, RecordSet>>, lacks: boolean, now: number): void {
+    const isMissing = lacks && each.missing.next <= now;
+    const wanted = Object.entries(sets).filter(([, set]) => set.takeRefresh(now, this.#random) || (isMissing && set.isEmpty));
+    if (isMissing) each.missing.asked(now);
+    if (wanted.length === 0 || each.askedAt + SECOND > now) return;
+    each.askedAt = now;
+    for (const [type] of wanted) packer.add(each.name, type);
   }
 
   // --- time

@@ -10,6 +10,8 @@
  * Then, unless the base station knows the list, `PUT /device/sct` with an array of the tokens. The channel proves the
  * device's key.
  */
+
+import { hex } from '@scure/base';
 import type { KeepAlive } from '../../bindings/options.ts';
 import {
   array,
@@ -26,6 +28,7 @@ import {
   texts,
   uint,
 } from '../cbor/index.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
@@ -159,4 +162,26 @@ function readKeepAlive(from: CborMap): KeepAlive {
     retryInterval: uint(from, 'RetryInterval', { min: MIN_INTERVAL, max: MAX_INTERVAL }),
     maxRetries: uint(from, 'MaxRetries', { min: 1, max: 1000 }),
   };
+}
+
+type Sha256 = Pick<CryptoProvider, 'sha256'>;
+
+/**
+ * Returns the digest by which a device and its base station detect that both have the same list of server connect
+ * tokens (PROTOCOL.md §7), 32 bytes: SHA-256 over the SHA-256 hashes of the tokens, each once, in ascending order. A
+ * base station computes it from the hashes, which are all that it keeps.
+ */
+export function digestOfTokens(tokens: readonly string[], crypto: Sha256): Uint8Array {
+  const text = new TextEncoder();
+  return digestOfTokenHashes(
+    tokens.map((token) => hex.encode(crypto.sha256(text.encode(token)))),
+    crypto,
+  );
+}
+
+/** As {@link digestOfTokens}, from the tokens' SHA-256 hashes. @param hashes 64 lower-case hex digits each */
+export function digestOfTokenHashes(hashes: readonly string[], crypto: Sha256): Uint8Array {
+  // Lower-case hex sorts in the order of the bytes.
+  const sorted = [...new Set(hashes)].sort();
+  return crypto.sha256(hex.decode(sorted.join('')));
 }

@@ -19,10 +19,7 @@ export {
   MAX_SERVICE_MESSAGE,
 } from './limits.ts';
 export * from './paths.ts';
-export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';
-export { cutText } from './relayed.ts';
 export * from './rendezvous.ts';
 export type { StunServer } from './stun.ts';
-export { digestOfTokenHashes, digestOfTokens } from './token-digest.ts';

@@ -1,9 +1,11 @@
 /**
  * Messages that a device sends through its base station to services on the Internet: push notifications
- * (`POST /device/push/send`) and service invocations (`POST /device/service/invoke`). See PROTOCOL.md §7.11.
+ * (`POST /device/push/send`) and service invocations (`POST /device/service/invoke`). See PROTOCOL.md §7.11. Of the
+ * push provider's documents, base station and device inspect two parts, and pass them on unread otherwise.
  */
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 import { MAX_PROJECT_ID, MAX_PUSH_ANSWER, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
 
 /** A push notification for a project of the provider. */
@@ -109,4 +111,30 @@ export function cutText(text: string, max: number): string {
 /** Returns whether it is not the first byte of a character. */
 function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
+}
+
+/**
+ * Returns true when the provider reports that the registration token is gone: 404 with the error code UNREGISTERED. A
+ * 404 without it may come from a gateway, or from a wrong base URL.
+ *
+ *     {"error": {…, "details": [{"@type": "…FcmError", "errorCode": "…"}]}}
+ */
+export function isUnregistered({ statusCode, body }: PushAnswer): boolean {
+  if (statusCode !== 404) return false;
+  const details = member(member(parsed(body), 'error'), 'details');
+  return Array.isArray(details) && details.some((each) => member(each, 'errorCode') === 'UNREGISTERED');
+}
+
+/** Returns the registration token of a notification; null when it has none or is not JSON. */
+export function tokenOf(body: string): string | null {
+  const token = member(member(parsed(body), 'message'), 'token');
+  return typeof token === 'string' ? token : null;
+}
+
+function parsed(text: string): unknown {
+  return orElse(() => JSON.parse(text), null);
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
 }

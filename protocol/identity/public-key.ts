@@ -1,4 +1,11 @@
-/** X25519 public keys: which encodings are accepted, and their SubjectPublicKeyInfo (RFC 8410 §4). */
+/**
+ * X25519 public keys: which encodings are accepted, their SubjectPublicKeyInfo (RFC 8410 §4), and its SHA-256, the
+ * fingerprint (PROTOCOL.md §1). A fingerprint's full form of 64 hex digits authorizes; the short form of 32 is for
+ * display only.
+ */
+import { hex } from '@scure/base';
+import type { CryptoProvider } from '../crypto-provider.ts';
+import { equalBytes } from './constant-time.ts';
 
 /** Bytes of an X25519 key. */
 export const KEY_LENGTH = 32;
@@ -23,4 +30,30 @@ export function spki(publicKey: Uint8Array): Uint8Array {
   der.set(SPKI_PREFIX);
   der.set(publicKey, SPKI_PREFIX.length);
   return der;
+}
+
+/** Bytes of a fingerprint. */
+export const FINGERPRINT_LENGTH = 32;
+
+const FULL = /^[0-9a-f]{64}$/;
+const text = new TextEncoder();
+
+/** Returns the full fingerprint of an X25519 public key: 64 lower-case hex digits. */
+export function fingerprint(publicKey: Uint8Array, crypto: Pick<CryptoProvider, 'sha256'>): string {
+  return hex.encode(crypto.sha256(spki(publicKey)));
+}
+
+/** Returns the first 16 bytes of a fingerprint, 32 hex digits: for display, never for authorization. */
+export function shortFingerprint(full: string): string {
+  return full.slice(0, 32);
+}
+
+/** Returns true for a full fingerprint in its one spelling. */
+export function isFingerprint(candidate: string): boolean {
+  return typeof candidate === 'string' && FULL.test(candidate);
+}
+
+/** Compares two full fingerprints in constant time; anything that is not a full fingerprint equals nothing. */
+export function fingerprintsEqual(a: string, b: string): boolean {
+  return isFingerprint(a) && isFingerprint(b) && equalBytes(text.encode(a), text.encode(b));
 }

@@ -3,7 +3,7 @@
  * based on the findings of the last attempt; a guess is worded as one.
  */
 import type { NatReport } from '../control/index.ts';
-import type { PairReport } from './report.ts';
+import type { PairReport } from './pair.ts';
 
 export type NotDirectCode =
   | 'DISABLED'

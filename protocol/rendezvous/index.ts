@@ -23,9 +23,8 @@ export {
 } from './explanation.ts';
 export type { LocalView } from './lists.ts';
 export { classifyNat, type NatSample } from './nat-class.ts';
-export { MAIN_SOCKET, type Pair, type PairKind, type PairState } from './pair.ts';
+export { MAIN_SOCKET, type Pair, type PairKind, type PairReport, type PairState, reportOf } from './pair.ts';
 export { comparePaths, migrateAt, type PathClass, VOLUNTARY_PAUSE } from './path-choice.ts';
-export { type PairReport, reportOf } from './report.ts';
 export { RetrySchedule } from './retry-schedule.ts';
 export { Round, type RoundPacket } from './round.ts';
 export { type PeerClass, ROUND_LIFETIME, type RoundBudget } from './round-budget.ts';

@@ -9,7 +9,7 @@ import {
   sprayLimited,
   udpBlockedThere,
 } from '../../../protocol/rendezvous/explanation.ts';
-import type { PairReport } from '../../../protocol/rendezvous/report.ts';
+import type { PairReport } from '../../../protocol/rendezvous/pair.ts';
 
 const pair: PairReport = {
   address: '198.51.100.2',

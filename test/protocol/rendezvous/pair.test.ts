@@ -3,8 +3,7 @@
  * failed.
  */
 import { describe, expect, test } from 'vitest';
-import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind } from '../../../protocol/rendezvous/pair.ts';
-import { reportOf } from '../../../protocol/rendezvous/report.ts';
+import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind, reportOf } from '../../../protocol/rendezvous/pair.ts';
 
 const never = Number.POSITIVE_INFINITY;
 const make = (kind: PairKind = 'reflexive', openers = OPENER_HOPS.length, address = '198.51.100.2') =>

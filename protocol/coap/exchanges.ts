@@ -11,35 +11,20 @@
  * Not here: routing (`router.ts`), the channel, and authorization.
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
-import type { BodyRoom } from './body.ts';
 import { codeKind, Status } from './codes.ts';
 import { type CoapMessage, decodeMessage, leadingToken } from './message.ts';
 import { Outbox } from './outbox.ts';
 import type { CoapRequest } from './request.ts';
-import { Requester, type RequesterEvent } from './requester.ts';
-import { Responder, type ResponderEvent } from './responder.ts';
+import { Requester, type RequesterEvent, type RequesterOptions } from './requester.ts';
+import { Responder, type ResponderEvent, type ResponderOptions } from './responder.ts';
 import { type CoapReply, textReply } from './response.ts';
-import { Transfers } from './transfers.ts';
+import { Transfers, type TransfersOptions } from './transfers.ts';
 
 /** Randomness and limits of one channel. */
-export interface ExchangesOptions {
-  /** Returns `length` random bytes; a token has 8. */
-  readonly randomToken: (length: number) => Uint8Array;
-  /** Open requests of the peer, observations included; beyond it 5.03. Default 64. */
-  readonly maxRequests?: number;
-  /** Bytes of one body in blocks, in either direction. Default 1 MiB, at most 16 MiB. */
-  readonly maxBody?: number;
-  /** Bodies in blocks at the same time, of the peer's requests and of our replies. Default 8. */
-  readonly maxTransfers?: number;
-  /** Memory of those bodies when several channels share it; by default each has its own, up to the limits above. */
-  readonly bodyRoom?: BodyRoom;
-  /** Milliseconds after its last block until such a body is dropped. Default 30,000. */
-  readonly transferTimeout?: number;
-  /** Number of the peer's first request, for an instance that takes over from another. Default 1. */
-  readonly firstExchange?: number;
-  /** Critical options accepted in requests besides those of PROTOCOL.md §7, e.g. Uri-Query (15). Default none. */
-  readonly criticalOptions?: readonly number[];
-}
+export interface ExchangesOptions
+  extends Pick<RequesterOptions, 'randomToken'>,
+    Partial<Pick<ResponderOptions, 'maxRequests' | 'criticalOptions' | 'firstExchange'>>,
+    Partial<TransfersOptions> {}
 
 /** The outcome of one of our requests, a request of the peer, or a violation of the format. */
 export type ExchangesEvent = RequesterEvent | ResponderEvent | { readonly kind: 'malformed'; readonly error: RemoteError };
@@ -85,7 +70,7 @@ export class Exchanges {
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
     this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
-    this.transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, room: options.bodyRoom });
+    this.transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, bodyRoom: options.bodyRoom });
     this.responder = new Responder({ outbox, transfers: this.transfers, maxRequests, criticalOptions, firstExchange, emit });
   }
 

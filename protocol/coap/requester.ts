@@ -32,6 +32,7 @@ export type RequesterEvent =
 
 export interface RequesterOptions {
   readonly outbox: Outbox;
+  /** Returns `length` random bytes; a token has 8. */
   readonly randomToken: (length: number) => Uint8Array;
   /** Maximum bytes of a reassembled body. */
   readonly maxBody: number;

@@ -33,12 +33,12 @@ export type ResponderEvent =
 
 export interface ResponderOptions {
   readonly outbox: Outbox;
-  /** Most requests that may be open. */
+  /** Open requests of the peer, observations included; beyond it 5.03. Default 64. */
   readonly maxRequests: number;
   readonly transfers: Transfers;
-  /** Critical options accepted besides those of PROTOCOL.md §7. */
+  /** Critical options accepted besides those of PROTOCOL.md §7, e.g. Uri-Query (15). Default none. */
   readonly criticalOptions: readonly number[];
-  /** Number of the first request. */
+  /** Number of the first request, for an instance that takes over from another. Default 1. */
   readonly firstExchange: number;
   readonly emit: (event: ResponderEvent) => void;
 }

@@ -84,7 +84,7 @@ export class Router<Context> {
   }
 
   #errorReply(error: unknown, request: IncomingRequest): CoapReply {
-    const status = error instanceof SvcError ? errorStatus(error.code) : undefined;
+    const status = error instanceof SvcError ? statuses.get(error.code) : undefined;
     if (status !== undefined) return textReply(status, (error as SvcError).message);
     this.#onError(error, request);
     return textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error');
@@ -140,13 +140,7 @@ function parameterName(segment: string): string | undefined {
   return /^\{([A-Za-z][A-Za-z0-9_-]*)\}$/.exec(segment)?.[1];
 }
 
-/**
- * Returns the status for an error of the catalogue; undefined for one that concerns our own state and not the request.
- */
-function errorStatus(code: string): number | undefined {
-  return statuses.get(code);
-}
-
+/** Statuses of the catalogue's errors, but for those that concern our own state and not the request. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['PARSE', Status.BAD_REQUEST],
   ['BAD_REQUEST', Status.BAD_REQUEST],

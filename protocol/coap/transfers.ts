@@ -9,13 +9,13 @@ import { type CoapOption, OptionNumber, uintOptionOf, uintValue } from './option
 import type { RequestHead } from './request.ts';
 
 export interface TransfersOptions {
-  /** Maximum bytes of one body, in either direction. */
+  /** Bytes of one body, in either direction. Default 1 MiB, at most 16 MiB. */
   readonly maxBody: number;
-  /** Most bodies, both directions together. */
+  /** Bodies at the same time, of the peer's requests and of our replies. Default 8. */
   readonly maxTransfers: number;
-  /** Memory of the bodies, if other channels share it. */
-  readonly room: BodyRoom | undefined;
-  /** Milliseconds after the last block until a body is dropped. */
+  /** Memory of the bodies when several channels share it; by default each has its own, up to the limits above. */
+  readonly bodyRoom: BodyRoom | undefined;
+  /** Milliseconds after its last block until a body is dropped. Default 30,000. */
   readonly transferTimeout: number;
 }
 
@@ -86,7 +86,7 @@ export class Transfers {
     const key = tokenKey(token);
     this.#dropKept(key);
     if (payload.length > this.maxBody) return 'size';
-    if (this.#isFull || this.#options.room?.take(payload.length) === false) return 'room';
+    if (this.#isFull || this.#options.bodyRoom?.take(payload.length) === false) return 'room';
     this.#etag = (this.#etag % 0xffffffff) + 1;
     const etag = { number: OptionNumber.ETAG, value: uintValue(this.#etag) };
     const all = [...options, etag, uintOptionOf(OptionNumber.SIZE2, payload.length)];
@@ -160,7 +160,7 @@ export class Transfers {
   #beginUpload(key: string, { path, method }: RequestHead): Upload | 'room' {
     this.#dropUpload(key);
     if (this.#isFull) return 'room';
-    const upload = { path, method, body: new IncomingBody(this.maxBody, this.#options.room), deadline: Number.POSITIVE_INFINITY };
+    const upload = { path, method, body: new IncomingBody(this.maxBody, this.#options.bodyRoom), deadline: Number.POSITIVE_INFINITY };
     this.#uploads.set(key, upload);
     return upload;
   }
@@ -171,7 +171,7 @@ export class Transfers {
   }
 
   #dropKept(key: string): void {
-    this.#options.room?.giveBack(this.#kept.get(key)?.body.length ?? 0);
+    this.#options.bodyRoom?.giveBack(this.#kept.get(key)?.body.length ?? 0);
     this.#kept.delete(key);
   }
 }

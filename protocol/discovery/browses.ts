@@ -16,41 +16,27 @@ interface Browse {
   askedAt: number;
   /** A neighbour's question counted as the last one. */
   suppressed: boolean;
-  /** The refresh of a record needs it. */
+  /** Set when a record needs its refresh: the next messages ask again. */
   refresh: boolean;
 }
 
 export class Browses {
+  readonly byKey = new Map<string, Browse>();
   readonly #cache: ScanCache;
-  readonly #byKey = new Map<string, Browse>();
 
   constructor(cache: ScanCache) {
     this.#cache = cache;
   }
 
   add(name: string, schedule: Schedule): void {
-    this.#byKey.set(name.toLowerCase(), { name, schedule, askedAt: Number.NEGATIVE_INFINITY, suppressed: false, refresh: false });
-  }
-
-  delete(key: string): void {
-    this.#byKey.delete(key);
-  }
-
-  has(key: string): boolean {
-    return this.#byKey.has(key);
-  }
-
-  /** Asks again in the next messages: a record needs its refresh. */
-  refresh(key: string): void {
-    const browse = this.#byKey.get(key);
-    if (browse !== undefined) browse.refresh = true;
+    this.byKey.set(name.toLowerCase(), { name, schedule, askedAt: Number.NEGATIVE_INFINITY, suppressed: false, refresh: false });
   }
 
   /** Handles a neighbour's query. Its known answers show that it does not ask for answers that we lack. */
   overheard({ questions, answers }: DnsMessage, now: number): void {
     const asked = new Set(questions.flatMap(({ name, type, unicast }) => (type === 'PTR' && !unicast ? [name.toLowerCase()] : [])));
     for (const key of asked) {
-      const browse = this.#byKey.get(key);
+      const browse = this.byKey.get(key);
       if (browse === undefined || browse.suppressed || browse.schedule.next > now + SECOND) continue;
       const known = new Set(this.#cache.knownAnswers(key, now).map(recordKey));
       if (!answers.every((record) => record.name.toLowerCase() !== key || known.has(recordKey(record)))) continue;
@@ -61,7 +47,7 @@ export class Browses {
 
   /** Returns the questions that are due. */
   messages(now: number): DnsMessage[] {
-    return [...this.#byKey].flatMap(([key, browse]) => {
+    return [...this.byKey].flatMap(([key, browse]) => {
       const due = browse.schedule.next <= now;
       // Answers to a question of the last second are still on their way.
       const again = browse.refresh && browse.askedAt + SECOND <= now;
@@ -76,6 +62,6 @@ export class Browses {
 
   /** Returns when the next question is due; a refresh comes with a pass over the cache. */
   nextTimeout(): number {
-    return [...this.#byKey.values()].reduce((least, { schedule }) => Math.min(least, schedule.next), Number.POSITIVE_INFINITY);
+    return [...this.byKey.values()].reduce((least, { schedule }) => Math.min(least, schedule.next), Number.POSITIVE_INFINITY);
   }
 }

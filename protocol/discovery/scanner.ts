@@ -81,7 +81,7 @@ export class Scanner {
 
   endBrowse(name: string): void {
     const key = name.toLowerCase();
-    this.#browses.delete(key);
+    this.#browses.byKey.delete(key);
     for (const instance of [...this.#cache.instances]) {
       if (!instance.listed.delete(key)) continue;
       this.#touched.add(instance);
@@ -158,7 +158,7 @@ export class Scanner {
 
   #heardPointer(record: DnsRecord & { type: 'A' | 'AAAA' | 'PTR' }, now: number): void {
     const key = record.name.toLowerCase();
-    if (!this.#browses.has(key) || !isInstanceName(record.data)) return;
+    if (!this.#browses.byKey.has(key) || !isInstanceName(record.data)) return;
     if (record.ttl === 0 && this.#cache.get(record.data) === undefined) return;
     const instance = this.#cache.hear(record.data, now);
     const set = instance.listed.get(key) ?? new RecordSet(1);
@@ -256,7 +256,8 @@ export class Scanner {
 
   #expireListed(instance: Instance, now: number): void {
     for (const [key, set] of [...instance.listed]) {
-      if (this.#browses.has(key) && set.takeRefresh(now, this.#random)) this.#browses.refresh(key);
+      const browse = this.#browses.byKey.get(key);
+      if (browse !== undefined && set.takeRefresh(now, this.#random)) browse.refresh = true;
       if (!set.expire(now)) continue;
       instance.listed.delete(key);
       this.#touched.add(instance);

@@ -81,7 +81,7 @@ describe('CoAP over a connection', () => {
       maxBody: 1 << 20,
       emit: (event) => requesterEvents.push(event),
     });
-    const transfers = new Transfers({ maxBody: 1 << 20, maxTransfers: 8, room: undefined, transferTimeout: 5000 });
+    const transfers = new Transfers({ maxBody: 1 << 20, maxTransfers: 8, bodyRoom: undefined, transferTimeout: 5000 });
     const responder = new CoapResponder({
       outbox: answered,
       transfers,

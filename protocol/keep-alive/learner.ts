@@ -2,7 +2,13 @@
  * Learns how long this host's NAT keeps a mapping, and so how rare keep-alives may be. One per host: this is a property
  * of the network.
  *
- *   off ──RESPONSE-PORT supported, and long pauses wanted──▶ waiting ──▶ probing ──▶ … ──▶ learned | unfit
+ * Theory of operation. It is in one state of `NEXT`:
+ *
+ * - idle: nothing to learn. No station helps, no session wants long pauses, the search is over, or it is unfit.
+ * - waiting: the next probe begins at a known time.
+ * - probing: a probe is under way.
+ *
+ *   idle ──▶ waiting ──due──▶ probing ──verdict──▶ waiting ──▶ … ──▶ idle
  *
  * 1. It begins 15 to 30 s after a station is available, so that hosts do not all probe at once when a station returns,
  *    and a short command sends no probe.
@@ -57,6 +63,21 @@ const MAX_VOID_PAUSE = 600_000;
 const MAX_LOSSES = 2;
 const LOSS_MEMORY = 3_600_000;
 
+type State = 'idle' | 'waiting' | 'probing';
+type Input = 'use' | 'replace' | 'forget' | 'interrupt' | 'lost' | 'due' | 'verdict' | 'void';
+/**
+ * `probe`: the probe begins. `start`, `pause`, `growing pause`: a probe ends, and the next one begins after that delay.
+ * `stay`: that time stays as it is. With nothing to learn, idle follows in place of waiting.
+ */
+type Next = 'probe' | 'start' | 'pause' | 'growing pause' | 'stay';
+
+/** State → input → what follows. Any other input changes nothing. */
+const NEXT: Readonly<Record<State, Readonly<Partial<Record<Input, Next>>>>> = {
+  idle: { use: 'start', replace: 'start', forget: 'start', lost: 'pause' },
+  waiting: { use: 'stay', replace: 'start', forget: 'start', lost: 'pause', due: 'probe' },
+  probing: { replace: 'start', forget: 'start', lost: 'pause', interrupt: 'pause', verdict: 'pause', void: 'growing pause' },
+};
+
 export class Learner {
   readonly #crypto: Pick<CryptoProvider, 'randomBytes'>;
   readonly #events: LearnerEvent[] = [];
@@ -90,7 +111,7 @@ export class Learner {
   get report(): MappingReport {
     const { timeout } = this.#search;
     const known = { timeout: timeout?.about ?? null, isAtLeast: timeout?.isAtLeast ?? false, losses: this.#losses };
-    return { state: this.#state, ...known };
+    return { state: this.#reported, ...known };
   }
 
   /**
@@ -100,11 +121,8 @@ export class Learner {
   use(server: SocketAddress | null, longest: number, now: number): void {
     const isSame = server?.address === this.#server?.address && server?.port === this.#server?.port;
     this.#longest = longest;
-    if (!isSame) {
-      this.#server = server;
-      this.#stop();
-    }
-    if (this.#probe === null) this.#schedule(this.#nextAt < Number.POSITIVE_INFINITY ? this.#nextAt : now + this.#startDelay());
+    this.#server = server;
+    this.#step(isSame ? 'use' : 'replace', now);
   }
 
   /** Call when this host is in another network. */
@@ -114,16 +132,13 @@ export class Learner {
     this.#losses = 0;
     this.#voidPause = VOID_PAUSE;
     this.#ceiling = Number.POSITIVE_INFINITY;
-    this.#stop();
-    this.#schedule(now + this.#startDelay());
+    this.#step('forget', now);
     this.#events.push({ kind: 'changed' });
   }
 
   /** Call when the host was suspended for a while: a probe in progress begins again. */
   interrupt(now: number): void {
-    if (this.#probe === null) return;
-    this.#stop();
-    this.#schedule(now + PAUSE);
+    this.#step('interrupt', now);
   }
 
   /** Call when a mapping in use was gone. @param interval ms between the keep-alives that should have kept it */
@@ -132,11 +147,8 @@ export class Learner {
     this.#lostAt = now;
     this.#losses++;
     this.#ceiling = Math.max(MIN_INTERVAL, Math.round(Math.min(interval, this.#ceiling) / 2));
-    this.#stop();
-    if (this.#losses < MAX_LOSSES) {
-      this.#search = new TimeoutSearch();
-      this.#schedule(now + PAUSE);
-    }
+    if (this.#losses < MAX_LOSSES) this.#search = new TimeoutSearch();
+    this.#step('lost', now);
     this.#events.push({ kind: 'changed' });
   }
 
@@ -170,12 +182,17 @@ export class Learner {
   }
 
   handleTimeout(now: number): void {
-    if (this.#probe === null && this.#nextAt <= now) this.#begin(now);
+    if (this.#nextAt <= now) this.#step('due', now);
     this.#probe?.handleTimeout(now);
     this.#follow(now);
   }
 
-  get #state(): MappingReport['state'] {
+  get #state(): State {
+    if (this.#probe !== null) return 'probing';
+    return this.#nextAt < Number.POSITIVE_INFINITY ? 'waiting' : 'idle';
+  }
+
+  get #reported(): MappingReport['state'] {
     if (this.#isUnfit) return 'unfit';
     if (this.#isDone) return this.#search.timeout === null ? 'off' : 'learned';
     return this.#server === null || this.#longest === 0 ? 'off' : 'learning';
@@ -183,6 +200,18 @@ export class Learner {
 
   get #isDone(): boolean {
     return this.#losses >= MAX_LOSSES || this.#search.next(this.#longest) === null;
+  }
+
+  /** Takes the step that `NEXT` lists for an input, after the findings of that input are noted. */
+  #step(input: Input, now: number): void {
+    const next = NEXT[this.#state][input];
+    if (next === undefined) return;
+    if (next === 'probe') this.#begin(now);
+    else if (next === 'stay') this.#schedule(this.#nextAt);
+    else {
+      this.#stop();
+      this.#schedule(now + this.#delay(next));
+    }
   }
 
   #begin(now: number): void {
@@ -204,20 +233,24 @@ export class Learner {
 
   #over(verdict: ProbeVerdict, now: number): void {
     const before = this.interval;
-    this.#stop();
     if (verdict === 'unfit') this.#isUnfit = true;
     else if (verdict === 'lived') this.#search.lived(this.#silence);
     else if (verdict === 'died') this.#search.died(this.#silence);
-    this.#schedule(now + (verdict === 'void' ? this.#nextVoidPause() : PAUSE));
     if (verdict !== 'void') this.#voidPause = VOID_PAUSE;
+    this.#step(verdict === 'void' ? 'void' : 'verdict', now);
     if (this.#isDone && this.#losses < MAX_LOSSES) this.#ceiling = Number.POSITIVE_INFINITY;
     if (this.interval !== before) this.#events.push({ kind: 'changed' });
   }
 
-  #nextVoidPause(): number {
-    const pause = this.#voidPause;
-    this.#voidPause = Math.min(2 * pause, MAX_VOID_PAUSE);
-    return pause;
+  #delay(kind: 'start' | 'pause' | 'growing pause'): number {
+    if (kind === 'pause') return PAUSE;
+    if (kind === 'growing pause') {
+      const pause = this.#voidPause;
+      this.#voidPause = Math.min(2 * pause, MAX_VOID_PAUSE);
+      return pause;
+    }
+    const [high = 0, low = 0] = this.#crypto.randomBytes(2);
+    return START + Math.round((START_SPREAD * (256 * high + low)) / 65_536);
   }
 
   /** Sets the time of the next probe, if one is needed. */
@@ -231,10 +264,5 @@ export class Learner {
     if (this.#probe === null) return;
     this.#probe = null;
     this.#events.push({ kind: 'close' });
-  }
-
-  #startDelay(): number {
-    const [high = 0, low = 0] = this.#crypto.randomBytes(2);
-    return START + Math.round((START_SPREAD * (256 * high + low)) / 65_536);
   }
 }

@@ -26,7 +26,7 @@ function searching(
     restReason,
     isOpen: true,
     paths: [],
-    connection: { remoteId: () => new Uint8Array(8) },
+    connection: { paths: { remoteId: () => new Uint8Array(8) } },
     on: (name: string, listener: () => void) => {
       events.on(name, listener);
       return () => events.off(name, listener);

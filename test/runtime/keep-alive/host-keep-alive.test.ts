@@ -23,7 +23,7 @@ async function learned(types: readonly string[] = ['RELAY', 'DIRECT']) {
   const pings: number[] = [];
   const listeners: Record<string, () => void> = {};
   const sessionOf = (type: string, own: object = {}): Session => {
-    const to = { type, path: { kind: 'udp', ...STATION }, validatedPath: { kind: 'udp', ...STATION }, connection: { idleTimeout: 0 } };
+    const to = { type, path: { kind: 'udp', ...STATION }, validatedPath: { kind: 'udp', ...STATION }, connection: { peer: { idleTimeout: 0 } } };
     return { isOpen: true, on: () => {}, setKeepAlive: () => {}, ping: () => {}, ...to, ...own } as unknown as Session;
   };
   const channel = sessionOf('DIRECT', {
@@ -76,7 +76,7 @@ function overWebSocket() {
   const changes: (() => void)[] = [];
   const channelOf = (): Session =>
     ({
-      ...{ isOpen: true, path: { kind: 'websocket' }, validatedPath: { kind: 'websocket' }, connection: { idleTimeout: 0 } },
+      ...{ isOpen: true, path: { kind: 'websocket' }, validatedPath: { kind: 'websocket' }, connection: { peer: { idleTimeout: 0 } } },
       ...{ observedAddress: null, stunServers: [], setKeepAlive: () => {}, ping: () => {} },
       on: (event: string, listener: () => void) => (event === 'closed' ? ended.push(listener) : 0),
     }) as unknown as Session;

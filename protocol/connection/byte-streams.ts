@@ -12,7 +12,7 @@
 import { type CoreStreamStats, type CoreStreams, EventKind } from '../../bindings/index.ts';
 import { LocalError, StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
-import type { ConnectionEvent } from './events.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { ConnectionOwner, StreamLimits } from './owner.ts';
 
 /** Milliseconds that an offered stream waits for acceptance (PROTOCOL.md §5). */
@@ -45,24 +45,21 @@ export class ByteStreams {
   readonly #core: CoreStreams;
   readonly #limits: StreamLimits;
   readonly #accepts: boolean;
-  readonly #owner: Pick<ConnectionOwner, 'touched' | 'eventful'>;
-  readonly #emit: (event: ConnectionEvent) => void;
+  readonly #owner: ConnectionOwner;
+  readonly #life: Lifecycle;
   readonly #opening = new Map<number, Opening>();
   readonly #incoming = new Map<number, Incoming>();
   readonly #byte = new Uint8Array(1);
   /** Deadline of the oldest unaccepted stream, or earlier; recomputed when it passes. */
   #deadline = Number.POSITIVE_INFINITY;
 
-  constructor(
-    core: CoreStreams,
-    owner: Pick<ConnectionOwner, 'touched' | 'eventful'>,
-    options: { readonly limits: StreamLimits; readonly accepts: boolean; readonly emit: (event: ConnectionEvent) => void },
-  ) {
+  constructor(core: CoreStreams, life: Lifecycle, limits: StreamLimits, accepts: boolean) {
     this.#core = core;
-    this.#owner = owner;
-    this.#limits = options.limits;
-    this.#accepts = options.accepts;
-    this.#emit = options.emit;
+    this.#owner = life.owner;
+    this.#life = life;
+    this.#limits = limits;
+    this.#accepts = accepts;
+    life.atEnd = () => this.#clear();
   }
 
   /** True when no stream is in its preface and the peer has none open: another instance may take over. */
@@ -206,7 +203,7 @@ export class ByteStreams {
     else {
       const stream = this.#incoming.get(id);
       if (stream?.state === 'preface') this.#readPreface(id, stream);
-      else if (stream === undefined || stream.state === 'open') this.#emit({ kind: 'readable', id });
+      else if (stream === undefined || stream.state === 'open') this.#life.emit({ kind: 'readable', id });
     }
   }
 
@@ -215,12 +212,12 @@ export class ByteStreams {
     if (opening !== undefined && opening.preface.length > 0 && !this.#writePreface(id, opening)) return;
     const stream = this.#incoming.get(id);
     if (stream?.state === 'accepting') this.#writeAcceptance(id, stream);
-    else if (stream === undefined || stream.state === 'open') this.#emit({ kind: 'writable', id });
+    else if (stream === undefined || stream.state === 'open') this.#life.emit({ kind: 'writable', id });
   }
 
   finished(id: number): void {
     this.#sendEnded(id);
-    this.#emit({ kind: 'finished', id });
+    this.#life.emit({ kind: 'finished', id });
   }
 
   resetByPeer(id: number, code: number): void {
@@ -229,12 +226,12 @@ export class ByteStreams {
     this.#receiveEnded(id);
     // Before acceptance the application does not write, so our direction ends with it.
     if (state === 'preface' || state === 'offered') this.reset(id, StreamCode.ABORTED);
-    if (state !== 'preface') this.#emit({ kind: 'reset', id, code });
+    if (state !== 'preface') this.#life.emit({ kind: 'reset', id, code });
   }
 
   stoppedByPeer(id: number, code: number): void {
     this.#sendEnded(id);
-    if (this.#incoming.get(id)?.state !== 'preface') this.#emit({ kind: 'stopped', id, code });
+    if (this.#incoming.get(id)?.state !== 'preface') this.#life.emit({ kind: 'stopped', id, code });
   }
 
   nextTimeout(): number {
@@ -258,8 +255,8 @@ export class ByteStreams {
     this.#deadline += time;
   }
 
-  /** Call when the connection has ended: its streams no longer count. */
-  clear(): void {
+  /** The connection has ended: its streams no longer count. */
+  #clear(): void {
     this.#limits.open -= this.#incoming.size;
     this.#incoming.clear();
     this.#opening.clear();
@@ -269,7 +266,7 @@ export class ByteStreams {
   #expire(id: number, stream: Incoming): void {
     const offered = stream.state === 'offered';
     this.refuse(id, StreamCode.ACCEPT_TIMEOUT);
-    if (offered) this.#emit({ kind: 'reset', id, code: StreamCode.ACCEPT_TIMEOUT });
+    if (offered) this.#life.emit({ kind: 'reset', id, code: StreamCode.ACCEPT_TIMEOUT });
   }
 
   /** Returns true once the core has accepted all of it. */
@@ -284,8 +281,8 @@ export class ByteStreams {
     if (this.#core.write(id, ACCEPTANCE) === 0) return;
     stream.state = 'open';
     this.#core.raiseWindow(id, this.#limits.window);
-    this.#emit({ kind: 'writable', id });
-    this.#emit({ kind: 'readable', id });
+    this.#life.emit({ kind: 'writable', id });
+    this.#life.emit({ kind: 'readable', id });
   }
 
   #readAcceptance(id: number): void {
@@ -293,12 +290,12 @@ export class ByteStreams {
     if (count === 0) return;
     if (count > 0 && this.#byte[0] === 0) {
       this.#opening.delete(id);
-      this.#emit({ kind: 'accepted', id });
-      this.#emit({ kind: 'readable', id });
+      this.#life.emit({ kind: 'accepted', id });
+      this.#life.emit({ kind: 'readable', id });
       return;
     }
     this.refuse(id, StreamCode.BAD_PREFACE);
-    this.#emit({ kind: 'reset', id, code: StreamCode.BAD_PREFACE });
+    this.#life.emit({ kind: 'reset', id, code: StreamCode.BAD_PREFACE });
   }
 
   #readPreface(id: number, stream: Incoming): void {
@@ -312,7 +309,7 @@ export class ByteStreams {
       stream.received += count;
     }
     stream.state = 'offered';
-    this.#emit({ kind: 'stream', id, port: u32(stream.port, 0) });
+    this.#life.emit({ kind: 'stream', id, port: u32(stream.port, 0) });
   }
 
   #sendEnded(id: number): void {

@@ -1,4 +1,5 @@
 /** The events that a connection emits to its owner. */
+import { EventKind } from '../../bindings/index.ts';
 import type { SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 
@@ -72,3 +73,11 @@ export type ConnectionEvent =
   /** From now on packets use another path. */
   | { readonly kind: 'path'; readonly path: Path; readonly reason: PathChange }
   | ({ readonly kind: 'probed' } & PathProbe);
+
+/** The events of the core that carry nothing. */
+export const SIGNALS: Readonly<Record<number, ConnectionEvent>> = {
+  [EventKind.PATH_SUSPECTED]: { kind: 'suspected' },
+  [EventKind.PATH_CHALLENGED]: { kind: 'challenged' },
+  [EventKind.MESSAGES_WRITABLE]: { kind: 'messages-writable' },
+  [EventKind.STREAMS_AVAILABLE]: { kind: 'streams-available' },
+};

@@ -18,7 +18,7 @@ import {
 import { isCoreFailure, LocalError } from '../errors/index.ts';
 import { type Path, packetCeiling, placeOfPeer } from '../path.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
-import type { ConnectionOwner } from './owner.ts';
+import type { Lifecycle } from './lifecycle.ts';
 
 /** Options of an additional path. */
 export interface AddPathOptions {
@@ -50,19 +50,13 @@ export class ConnectionPaths {
   #isReplaced = false;
   /** Replaced when it grows: an array that grows by push keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
-  /** Null before and after. */
-  readonly #core: CoreConnection | null;
-  readonly #owner: ConnectionOwner;
-  readonly #data: () => CoreConnection;
+  readonly #life: Lifecycle;
 
-  /** @param data returns the data plane of an open connection, and throws otherwise */
-  constructor(first: Path, core: CoreConnection | null, owner: ConnectionOwner, data: () => CoreConnection) {
+  constructor(first: Path, life: Lifecycle) {
     this.active = first;
     this.validated = first;
     this.#paths = [first];
-    this.#core = core;
-    this.#owner = owner;
-    this.#data = data;
+    this.#life = life;
   }
 
   /** True when there is only the first path, and nothing to remember about it: another instance may take over. */
@@ -88,7 +82,7 @@ export class ConnectionPaths {
    */
   get isPeerThere(): boolean {
     try {
-      return this.#core?.paths.isThere(this.#activeIndex) ?? false;
+      return this.#life.core?.paths.isThere(this.#activeIndex) ?? false;
     } catch (error) {
       if (isCoreFailure(error)) return false;
       throw error;
@@ -162,19 +156,20 @@ export class ConnectionPaths {
   /** Returns the figures of a path, null for one it does not have. */
   stats(path: Path): CorePathStats | null {
     const index = this.#paths.indexOf(path);
-    return index < 0 ? null : (this.#core?.paths.stats(index) ?? null);
+    return index < 0 ? null : (this.#life.core?.paths.stats(index) ?? null);
   }
 
   /** Returns the peer's id for our packets on the active path, 8 bytes. */
   remoteId(): Uint8Array {
-    return this.#data().paths.remoteId();
+    return this.#life.data().paths.remoteId();
   }
 
   // For the connection.
 
   /** The path of the packets that the core wrote last. */
   get transmitPath(): Path {
-    return (this.#core && this.#paths[this.#core.transmitPath]) ?? this.active;
+    const { core } = this.#life;
+    return (core && this.#paths[core.transmitPath]) ?? this.active;
   }
 
   /** Returns true when the packet is authentic. */
@@ -230,7 +225,7 @@ export class ConnectionPaths {
     if (kind === EventKind.IDS) {
       this.#enableIds(core.paths);
       const ids = core.paths.ids();
-      if (ids !== null) this.#owner.idsChanged(ids, core);
+      if (ids !== null) this.#life.owner.idsChanged(ids, core);
       return null;
     }
     const path = this.#paths[index] ?? null;
@@ -258,9 +253,8 @@ export class ConnectionPaths {
 
   /** For a request: returns the core's paths. It may cause packets and, as ids are exchanged, events. */
   #request(): CorePaths {
-    const { paths } = this.#data();
-    this.#owner.eventful();
-    this.#owner.touched();
+    const { paths } = this.#life.request();
+    this.#life.owner.eventful();
     return paths;
   }
 
@@ -306,7 +300,7 @@ export class ConnectionPaths {
 
   #set(index: number, path: Path): void {
     if (this.#paths[index] === path) return;
-    this.#owner.pathAdded(path);
+    this.#life.owner.pathAdded(path);
     if (index < this.#paths.length) this.#forget(index);
     else this.#paths = Array.from({ length: index + 1 }, (_, i) => this.#paths[i] ?? null);
     this.#paths[index] = path;
@@ -315,7 +309,7 @@ export class ConnectionPaths {
   #forget(index: number): void {
     const path = this.#paths[index] ?? null;
     this.#paths[index] = null;
-    if (path !== null) this.#owner.pathRemoved(path);
+    if (path !== null) this.#life.owner.pathRemoved(path);
   }
 }
 

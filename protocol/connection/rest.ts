@@ -4,7 +4,8 @@
  *
  * How it gets another path is not here: the end that opened the connection requests one.
  */
-import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import type { Lifecycle } from './lifecycle.ts';
 
 /** Longest rest, ms (PROTOCOL.md §9). */
 export const LONGEST_REST = 60_000;
@@ -25,6 +26,11 @@ export class Rest {
   #since = 0;
   #rests = 0;
   #time = 0;
+  readonly #life: Lifecycle;
+
+  constructor(life: Lifecycle) {
+    this.#life = life;
+  }
 
   get reason(): SvcError | null {
     return this.#reason;
@@ -35,14 +41,19 @@ export class Rest {
     return this.#reason === null ? null : this.#since;
   }
 
+  /** No path carries anything: event `resting`. */
   begin(reason: SvcError, now: number): void {
     if (this.#reason === null) {
       this.#since = now;
       this.#rests++;
     }
     this.#reason = reason;
+    this.#life.emit({ kind: 'resting', reason });
+    this.#life.owner.eventful();
+    this.#life.owner.touched();
   }
 
+  /** The peer was heard on a path. */
   end(now: number): void {
     if (this.#reason === null) return;
     this.#time += now - this.#since;
@@ -54,14 +65,23 @@ export class Rest {
     return this.#reason === null ? Number.POSITIVE_INFINITY : this.#since + LONGEST_REST;
   }
 
-  /** The error of a connection that got no path in time. */
-  get error(): SvcError {
+  handleTimeout(now: number): void {
+    if (now < this.nextTimeout()) return;
     const { code = 'CLOSED', message = 'the connection has no path' } = this.#reason ?? {};
     const text = `${message}; there was no other path within ${LONGEST_REST / 1000} s`;
-    return code === 'TIMEOUT' ? new LocalError(code, text) : new RemoteError('CLOSED', text);
+    this.#over(code === 'TIMEOUT' ? new LocalError(code, text) : new RemoteError('CLOSED', text), now);
+  }
+
+  /** Ends the connection if it rests, for another one. */
+  makeWay(now: number): void {
+    if (this.#reason !== null) this.#over(new RemoteError('CLOSED', 'it had no path, and made way for another connection'), now);
   }
 
   stats(now: number): RestStats {
     return { rests: this.#rests, restTime: this.#time + (this.#reason === null ? 0 : now - this.#since) };
+  }
+  #over(error: SvcError, now: number): void {
+    this.end(now);
+    this.#life.end(error, CloseCode.ROUTE_CLOSED, error.message, now);
   }
 }

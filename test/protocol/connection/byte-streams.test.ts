@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { Core, type CoreStreams } from '../../../bindings/index.ts';
 import { ByteStreams } from '../../../protocol/connection/byte-streams.ts';
-import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
+import type { Connection, ConnectionEvent, ConnectionOwner } from '../../../protocol/connection/index.ts';
+import { Lifecycle } from '../../../protocol/connection/lifecycle.ts';
 import { mostStreams } from '../../../protocol/endpoint/context.ts';
 import type { EndpointConfig } from '../../../protocol/endpoint/index.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
@@ -143,7 +144,6 @@ describe('refusal', () => {
 
   it('is also any other byte in place of the zero byte', () => {
     const calls: string[] = [];
-    const events: ConnectionEvent[] = [];
     const core = {
       open: () => 4,
       raiseWindow: () => {},
@@ -152,14 +152,11 @@ describe('refusal', () => {
       stop: (id: number, code: number) => calls.push(`stop ${id} ${code}`),
       reset: (id: number, code: number) => calls.push(`reset ${id} ${code}`),
     } as unknown as CoreStreams;
-    const streams = new ByteStreams(
-      core,
-      { touched: () => {}, eventful: () => {} },
-      { limits: { open: 0, max: () => 1, window: WINDOW }, accepts: false, emit: (event) => events.push(event) },
-    );
+    const life = new Lifecycle({ touched: () => {} } as ConnectionOwner);
+    const streams = new ByteStreams(core, life, { open: 0, max: () => 1, window: WINDOW }, false);
     const id = streams.open(1);
     streams.readable(id);
-    expect(events).toEqual([{ kind: 'reset', id, code: StreamCode.BAD_PREFACE }]);
+    expect([life.nextEvent(), life.nextEvent()]).toEqual([{ kind: 'reset', id, code: StreamCode.BAD_PREFACE }, undefined]);
     expect(calls).toEqual([`stop 4 ${StreamCode.BAD_PREFACE}`, `reset 4 ${StreamCode.BAD_PREFACE}`]);
   });
 

@@ -1,6 +1,7 @@
 /** The paths of a connection and the indices of a core that the test plays. */
 import { describe, expect, it } from 'vitest';
 import type { CoreConnection } from '../../../bindings/index.ts';
+import { Lifecycle } from '../../../protocol/connection/lifecycle.ts';
 import type { ConnectionOwner } from '../../../protocol/connection/owner.ts';
 import { ConnectionPaths } from '../../../protocol/connection/paths.ts';
 import type { Path } from '../../../protocol/path.ts';
@@ -21,7 +22,9 @@ function paths() {
     pathAdded: ({ key }: Path) => void held.push(`+${key}`),
     pathRemoved: ({ key }: Path) => void held.push(`-${key}`),
   };
-  const made = new ConnectionPaths(udp, core, owner as unknown as ConnectionOwner, () => core);
+  const life = new Lifecycle(owner as unknown as ConnectionOwner);
+  life.opened(core);
+  const made = new ConnectionPaths(udp, life);
   const receive = (path: Path, index: number) => {
     played.receivedPath = index;
     return made.receive(core, new Uint8Array(40), 0, path, 0);

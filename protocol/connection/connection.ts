@@ -41,8 +41,8 @@ export class Connection {
   /** Created at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
-  /** When it ends unless the peer acknowledges it; never once that has happened. */
-  #confirmBy = Number.POSITIVE_INFINITY;
+  /** When it ends unless the peer acknowledges it; null once that has happened. A number would be an object of V8. */
+  #confirmBy: number | null = null;
   #heardAt = 0;
   /** Time of the last timed call, for deadlines of what begins in between. */
   #now = 0;
@@ -108,11 +108,9 @@ export class Connection {
    * a message or datagram gives back its credit, so an application that cannot take more should stop calling.
    */
   nextEvent(): ConnectionEvent | null {
-    for (;;) {
-      const event = this.#life.nextEvent();
-      if (event !== undefined) return event;
-      if (!this.#pump()) return null;
-    }
+    let event = this.#life.nextEvent();
+    while (event === undefined && this.#pump()) event = this.#life.nextEvent();
+    return event ?? null;
   }
 
   /** Changes the keep-alive; null disables it. */
@@ -192,12 +190,12 @@ export class Connection {
   /** Returns true when the packet is authentic. */
   receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
     this.#now = now;
-    const core = this.#life.core;
+    const { core } = this.#life;
     if (core === null) return false;
     const isKnown = this.#paths === null && path === this.#path;
-    const isAuthentic = isKnown ? core.receive(datagram, start, now) : this.paths.receive(core, datagram, start, path, now);
-    if (isAuthentic) this.#heardAt = now;
-    return isAuthentic;
+    if (!(isKnown ? core.receive(datagram, start, now) : this.paths.receive(core, datagram, start, path, now))) return false;
+    this.#heardAt = now;
+    return true;
   }
 
   /** Returns the number of packets written into the core's slots. */
@@ -212,7 +210,7 @@ export class Connection {
     return Math.min(
       this.#life.core.nextTimeout(),
       this.restReason === null ? (this.#streams?.nextTimeout() ?? never) : never,
-      this.#life.isOver ? never : Math.min(this.#rest?.nextTimeout() ?? never, this.#confirmBy),
+      this.#life.isOver ? never : Math.min(this.#rest?.nextTimeout() ?? never, this.#confirmBy ?? never),
     );
   }
 
@@ -221,9 +219,10 @@ export class Connection {
     this.#life.core?.handleTimeout(now);
     if (this.restReason === null) this.#streams?.handleTimeout(now);
     // The acknowledgement may have come in the same pass.
-    if (now >= this.#confirmBy) this.#pump();
+    if (this.#confirmBy !== null && now >= this.#confirmBy) this.#pump();
     if (this.#life.isOver) return;
-    if (now >= this.#confirmBy) this.#life.end(new RemoteError('TIMEOUT', 'the peer does not answer'), CloseCode.NO_ERROR, '', now);
+    if (this.#confirmBy !== null && now >= this.#confirmBy)
+      this.#life.end(new RemoteError('TIMEOUT', 'the peer does not answer'), CloseCode.NO_ERROR, '', now);
     else this.#rest?.handleTimeout(now);
   }
 
@@ -297,7 +296,7 @@ export class Connection {
     if (kind === EventKind.DRAINED) this.#life.owner.drained();
     else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#life.isOver) return;
-    else if (kind === EventKind.COMPLETED && this.#confirmBy !== Number.POSITIVE_INFINITY) this.#opened();
+    else if (kind === EventKind.COMPLETED && this.#confirmBy !== null) this.#opened();
     else if (kind === EventKind.MESSAGE) this.#life.emit({ kind: 'message', data: core.messages.read(id) });
     else if (kind === EventKind.DATAGRAM) this.#life.emit({ kind: 'datagram', data: core.messages.readDatagram() });
     else if (SIGNALS[kind] !== undefined) this.#life.emit(SIGNALS[kind]);
@@ -311,7 +310,7 @@ export class Connection {
   }
 
   #opened(): void {
-    this.#confirmBy = Number.POSITIVE_INFINITY;
+    this.#confirmBy = null;
     this.#life.emit({ kind: 'opened' });
   }
 

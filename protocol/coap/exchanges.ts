@@ -2,8 +2,9 @@
  * CoAP requests and responses in both directions over one reliable channel that carries whole messages in any order.
  * Sans-IO.
  *
- * After `request`, `respond`, `release`, `cancel`, `receive`, `transfers.resume`, `handleTimeout` and `close`:
- * `transmit` until null, `nextEvent` until null, then `nextTimeout`. Time is `now`, monotonic milliseconds.
+ * After `request`, `responder.respond`, `release`, `requester.cancel`, `receive`, `transfers.resume`, `handleTimeout`
+ * and `close`: `transmit` until null, `nextEvent` until null, then `nextTimeout`. Time is `now`, monotonic
+ * milliseconds.
  *
  * A message that is not a CoAP message raises the event `malformed`: the owner of the channel ends it with BAD_MESSAGE
  * (PROTOCOL.md §7). If it has the token of one of our requests, that request fails first.
@@ -17,7 +18,7 @@ import { Outbox } from './outbox.ts';
 import type { CoapRequest } from './request.ts';
 import { Requester, type RequesterEvent, type RequesterOptions } from './requester.ts';
 import { Responder, type ResponderEvent, type ResponderOptions } from './responder.ts';
-import { type CoapReply, textReply } from './response.ts';
+import { textReply } from './response.ts';
 import { Transfers, type TransfersOptions } from './transfers.ts';
 
 /** Randomness and limits of one channel. */
@@ -43,14 +44,10 @@ const EMPTY_LENGTH = 2;
 
 /** All requests on one channel, our own and the peer's. */
 export class Exchanges {
+  readonly requester: Requester;
   readonly responder: Responder;
   readonly transfers: Transfers;
-  /** Messages that do not decode, or whose code is invalid. */
-  #malformed = 0;
-  /** Empty messages and signals. */
-  #ignored = 0;
   readonly #outbox = new Outbox();
-  readonly #requester: Requester;
   readonly #events: ExchangesEvent[] = [];
   #closed: SvcError | undefined;
 
@@ -69,7 +66,7 @@ export class Exchanges {
     // Block numbers have 20 bits and the smallest block 16 bytes.
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
-    this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
+    this.requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
     this.transfers = new Transfers({ maxBody, maxTransfers, transferTimeout, bodyRoom: options.bodyRoom });
     this.responder = new Responder({ outbox, transfers: this.transfers, maxRequests, criticalOptions, firstExchange, emit });
   }
@@ -81,12 +78,7 @@ export class Exchanges {
    */
   request(request: CoapRequest, now: number, { timeout = DEFAULT_TIMEOUT }: { readonly timeout?: number } = {}): number {
     if (this.#closed !== undefined) throw this.#closed;
-    return this.#requester.request(request, now, timeout);
-  }
-
-  /** Abandons one of our requests without an event, and ends an observation at the peer. */
-  cancel(id: number): void {
-    this.#requester.cancel(id);
+    return this.requester.request(request, now, timeout);
   }
 
   /** Processes a message from the channel. Keeps its bytes where an event refers to them. Never throws. */
@@ -95,8 +87,7 @@ export class Exchanges {
     if (message === undefined) return;
     const kind = codeKind(message.code);
     if (kind === 'request') this.responder.receive(message, now);
-    else if (kind === 'response') this.#requester.receive(message, now);
-    else this.#ignored++;
+    else if (kind === 'response') this.requester.receive(message, now);
   }
 
   /** Returns the next message for the channel, at most R bytes; null when none waits. */
@@ -107,15 +98,6 @@ export class Exchanges {
   /** Returns the next event, null when none waits. */
   nextEvent(): ExchangesEvent | null {
     return this.#events.shift() ?? null;
-  }
-
-  /**
-   * Answers a request of the peer; repeatedly, if both the request and the reply have `observe`.
-   * @returns false when the request is no longer open
-   * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
-   */
-  respond(exchange: number, reply: CoapReply, now: number): boolean {
-    return this.responder.respond(exchange, reply, now);
   }
 
   /** Abandons a request of the peer: it is answered 5.00 "Request unhandled". */
@@ -129,17 +111,17 @@ export class Exchanges {
    */
   get isIdle(): boolean {
     const isQuiet = this.#events.length === 0 && this.#outbox.isEmpty && this.transfers.isEmpty;
-    return isQuiet && this.#requester.isIdle && this.responder.open === 0;
+    return isQuiet && this.requester.isIdle && this.responder.open === 0;
   }
 
   /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return Math.min(this.#requester.nextTimeout(), this.transfers.nextTimeout());
+    return Math.min(this.requester.nextTimeout(), this.transfers.nextTimeout());
   }
 
   /** Abandons what has taken too long: our requests, with an event, and bodies in blocks. */
   handleTimeout(now: number): void {
-    this.#requester.handleTimeout(now);
+    this.requester.handleTimeout(now);
     this.transfers.handleTimeout(now);
   }
 
@@ -150,22 +132,9 @@ export class Exchanges {
   close(error: SvcError): void {
     this.#closed ??= error;
     this.#outbox.clear();
-    this.#requester.close(error);
+    this.requester.close(error);
     this.responder.close();
     this.transfers.close();
-  }
-
-  /** Returns counters since the beginning, and what is open now. */
-  stats(): ExchangesStats {
-    return {
-      malformed: this.#malformed,
-      ignored: this.#ignored,
-      unmatched: this.#requester.unmatched,
-      duplicates: this.responder.duplicates,
-      dropped: this.#outbox.dropped,
-      requests: this.#requester.open,
-      incoming: this.responder.open,
-    };
   }
 
   #decode(bytes: Uint8Array): CoapMessage | undefined {
@@ -175,9 +144,8 @@ export class Exchanges {
       return message;
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      this.#malformed++;
       const token = leadingToken(bytes);
-      if (token !== undefined && codeKind(bytes[1]!) !== 'request') this.#requester.malformed(token, error);
+      if (token !== undefined && codeKind(bytes[1]!) !== 'request') this.requester.malformed(token, error);
       this.#events.push({ kind: 'malformed', error });
       return undefined;
     }
@@ -191,22 +159,4 @@ export class Exchanges {
 function assertCode({ code }: CoapMessage, length: number): void {
   const malformed = code === 0 ? length > EMPTY_LENGTH : codeKind(code) === 'other' && code >> 5 !== SIGNALS;
   if (malformed) throw new RemoteError('PARSE', 'CoAP: a message is malformed in its code');
-}
-
-/** Counters since the beginning, and what is open now. */
-export interface ExchangesStats {
-  /** Messages that do not decode, or whose code is invalid. */
-  readonly malformed: number;
-  /** Empty messages and signals. */
-  readonly ignored: number;
-  /** Responses and blocks that match no request. */
-  readonly unmatched: number;
-  /** Requests with the token of an open one. */
-  readonly duplicates: number;
-  /** Automatic answers dropped for lack of room. */
-  readonly dropped: number;
-  /** Our open requests. */
-  readonly requests: number;
-  /** Open requests of the peer. */
-  readonly incoming: number;
 }

@@ -16,7 +16,7 @@ export {
   Status,
   statusOfCode,
 } from './codes.ts';
-export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
+export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions } from './exchanges.ts';
 export { attributeOf, CORE_PATH, type CoreAttribute, type CoreLink, decodeLinks, encodeLinks, filterLinks } from './link-format.ts';
 export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
 export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';

@@ -17,8 +17,6 @@ export const MAX_AUTOMATIC = 256;
 
 /** Messages that wait until the channel takes them. */
 export class Outbox {
-  /** Automatic answers dropped for lack of room. */
-  dropped = 0;
   #entries: (Entry | undefined)[] = [];
   #first = 0;
   #automatic = 0;
@@ -40,12 +38,9 @@ export class Outbox {
     waiting.sent = sent;
   }
 
-  /** Adds an answer generated here, without the application. */
+  /** Adds an answer generated here, without the application; drops it when too many wait. */
   pushAutomatic(message: Uint8Array): void {
-    if (this.#automatic === MAX_AUTOMATIC) {
-      this.dropped++;
-      return;
-    }
+    if (this.#automatic === MAX_AUTOMATIC) return;
     this.#automatic++;
     this.#append({ message, key: undefined, sent: undefined, automatic: true });
   }

@@ -98,8 +98,8 @@ export class Responder {
   }
 
   /**
-   * Answers a request. Further replies are possible after one with `observe: true` to a request that requested
-   * observation.
+   * Answers a request of the peer. Further replies are possible after one with `observe: true` to a request that
+   * requested observation.
    * @returns false when the request is no longer open
    * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
    */

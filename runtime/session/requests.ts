@@ -111,8 +111,7 @@ export class SessionRequests {
 
   /** Requests open now, ours and the peer's. */
   get count(): number {
-    const { requests, incoming } = this.#exchanges.stats();
-    return requests + incoming;
+    return this.#exchanges.requester.open + this.#exchanges.responder.open;
   }
 
   async request(request: SessionRequest): Promise<CoapResponse> {
@@ -159,7 +158,7 @@ export class SessionRequests {
   respond(exchange: number, reply: CoapReply): boolean {
     const { clock, log } = this.#shared;
     try {
-      return this.#exchanges.respond(exchange, reply, clock.now());
+      return this.#exchanges.responder.respond(exchange, reply, clock.now());
     } catch (error) {
       log.error('a handler returned an answer that cannot be sent', { error: String(error) });
       this.#exchanges.release(exchange, clock.now());
@@ -205,7 +204,7 @@ export class SessionRequests {
 
   #drop(id: number): void {
     if (!this.#waiting.delete(id)) return;
-    this.#exchanges.cancel(id);
+    this.#exchanges.requester.cancel(id);
     this.service();
   }
 

@@ -56,15 +56,15 @@ function act(random: Random, end: Exchanges, now: number): void {
     const payload = random.bytes(below(random, pick(random, [1, 100, 5000, 150_000])));
     const observe = chance(random, 0.2) ? { observe: 0 as const } : {};
     end.request({ method: pick(random, ['GET', 'POST', 'PUT', 'DELETE'] as const), path: '/a/b', payload, ...observe }, now);
-  } else if (kind === 5) end.cancel(below(random, 100));
+  } else if (kind === 5) end.requester.cancel(below(random, 100));
   else if (kind === 6) end.release(below(random, 100), now);
-  else if (kind === 7) end.respond(below(random, 100), { status: 205, payload: random.bytes(below(random, 2000)) }, now);
+  else if (kind === 7) end.responder.respond(below(random, 100), { status: 205, payload: random.bytes(below(random, 2000)) }, now);
 }
 
 function answer(random: Random, end: Exchanges, event: ExchangesEvent, now: number): void {
   if (event.kind !== 'request' || chance(random, 0.2)) return;
   const payload = random.bytes(below(random, pick(random, [1, 100, 150_000])));
-  end.respond(
+  end.responder.respond(
     event.exchange,
     { status: pick(random, [201, 204, 205, 404, 500]), payload, ...(chance(random, 0.3) ? { observe: true } : {}) },
     now,

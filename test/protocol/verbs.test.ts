@@ -57,7 +57,7 @@ describe('CoAP over a connection', () => {
       output: (bytes, now) => driver.at(now + LATENCY, () => client.receive(bytes, driver.now)),
       event: (event: ExchangesEvent, now) => {
         const answer = event.kind === 'request' ? reply(event.request.path) : null;
-        if (event.kind === 'request' && answer !== null) server.respond(event.exchange, answer, now);
+        if (event.kind === 'request' && answer !== null) server.responder.respond(event.exchange, answer, now);
       },
     });
     for (const target of ['/small', '/large', '/nothing']) client.request({ method: 'GET', path: target }, 0, { timeout: 1000 });

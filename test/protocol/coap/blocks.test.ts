@@ -85,7 +85,7 @@ describe('blocks', () => {
     const id = pair.client.request({ method: 'GET', path: '/' }, 0);
     pair.step();
     expect(pair.server.nextEvent()?.kind).toBe('request');
-    pair.server.respond(1, { status: 205, payload: new Uint8Array(2 * R) }, 0);
+    pair.server.responder.respond(1, { status: 205, payload: new Uint8Array(2 * R) }, 0);
     pair.step();
     pair.advance(1000);
     expect(pair.run()).toMatchObject([{ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } }]);
@@ -96,7 +96,7 @@ describe('blocks', () => {
     const id = pair.client.request({ method: 'GET', path: '/' }, 0, { timeout: Number.POSITIVE_INFINITY });
     pair.step();
     pair.server.nextEvent();
-    pair.server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
+    pair.server.responder.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
     pair.step();
     pair.server.transfers.pause(0);
     expect(pair.server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
@@ -134,7 +134,7 @@ describe('blocks', () => {
     send(1, 0, 1, 1);
     send(2, 1, 0, 2);
     send(1, 2, 0, 3);
-    expect(client.stats().unmatched).toBe(2);
+    expect(client.requester.unmatched).toBe(2);
     send(1, 1, 0, 4);
     const { payload } = responseOf(client.nextEvent()!).response;
     expect([payload.length, payload[0], payload[KIB]]).toEqual([2 * KIB, 1, 4]);

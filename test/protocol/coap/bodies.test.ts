@@ -27,8 +27,8 @@ describe('bodies', () => {
       const { response, final, id: of } = responseOf(events[0]);
       expect([of, final, response.status, response.contentFormat, response.maxAge]).toEqual([id, true, 205, 42, 7]);
       expect(Buffer.compare(response.payload, body)).toBe(0);
-      expect(pair.client.stats()).toEqual({ malformed: 0, ignored: 0, unmatched: 0, duplicates: 0, dropped: 0, requests: 0, incoming: 0 });
-      expect(pair.server.stats()).toEqual({ malformed: 0, ignored: 0, unmatched: 0, duplicates: 0, dropped: 0, requests: 0, incoming: 0 });
+      expect([pair.client.isIdle, pair.client.requester.unmatched]).toEqual([true, 0]);
+      expect([pair.server.isIdle, pair.server.responder.duplicates]).toEqual([true, 0]);
       expect(pair.client.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
       expect(pair.server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
     },
@@ -55,7 +55,7 @@ describe('bodies', () => {
     let answer: ExchangesEvent | undefined;
     for (let going = true; going; ) {
       for (let event = pair.client.nextEvent(); event !== null; event = pair.client.nextEvent()) {
-        if (event.kind === 'request') pair.client.respond(event.exchange, { status: 205, payload: event.request.payload }, 0);
+        if (event.kind === 'request') pair.client.responder.respond(event.exchange, { status: 205, payload: event.request.payload }, 0);
       }
       for (let event = pair.server.nextEvent(); event !== null; event = pair.server.nextEvent()) answer = event;
       pair.collect();
@@ -94,7 +94,7 @@ describe('bodies', () => {
     pair.server.receive(small.transmit()!, 0);
     const event = pair.server.nextEvent();
     if (event?.kind !== 'request') throw new Error('no request');
-    pair.server.respond(event.exchange, { status: 205, payload: body }, 0);
+    pair.server.responder.respond(event.exchange, { status: 205, payload: body }, 0);
     small.receive(pair.server.transmit()!, 0);
     const failed = small.nextEvent();
     expect(failed).toMatchObject({ kind: 'failed', error: { code: 'BAD_RESPONSE' } });
@@ -148,7 +148,7 @@ describe('bodies', () => {
     pair.step();
     const event = pair.server.nextEvent();
     if (event?.kind !== 'request') throw new Error('no request');
-    pair.server.respond(event.exchange, { status: 205, payload: new Uint8Array(2 * R) }, 0);
+    pair.server.responder.respond(event.exchange, { status: 205, payload: new Uint8Array(2 * R) }, 0);
     pair.server.transmit();
     expect(pair.server.nextTimeout()).toBe(1000);
     pair.advance(1000);

@@ -42,7 +42,8 @@ describe('an end that takes no messages', () => {
       const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, uintOptionOf(OptionNumber.OBSERVE, value)];
       server.receive(encodeMessage({ code: method, token, options: options.reverse(), payload: NOTHING }), 0);
       for (let event = server.nextEvent(); event !== null; event = server.nextEvent()) {
-        if (event.kind === 'request') server.respond(event.exchange, { status: 205, observe: true, payload: new Uint8Array(60_000) }, 0);
+        if (event.kind === 'request')
+          server.responder.respond(event.exchange, { status: 205, observe: true, payload: new Uint8Array(60_000) }, 0);
       }
     };
     for (let i = 0; i < 260; i++) {
@@ -50,7 +51,7 @@ describe('an end that takes no messages', () => {
       observe(code, 0, token);
       observe(POST, 1, token);
     }
-    expect(server.stats().incoming).toBe(0);
+    expect(server.responder.open).toBe(0);
     // Automatic answers up to their limit, and no notification.
     expect(waiting(server)).toBeLessThanOrEqual(256);
   });
@@ -93,7 +94,7 @@ describe('bodies in blocks over many channels', () => {
       const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }];
       server.receive(encodeMessage({ code: GET, token: Uint8Array.of(token), options, payload: NOTHING }), 0);
       for (let event = server.nextEvent(); event !== null; event = server.nextEvent())
-        if (event.kind === 'request') server.respond(event.exchange, { status: 205, payload: new Uint8Array(500_000) }, 0);
+        if (event.kind === 'request') server.responder.respond(event.exchange, { status: 205, payload: new Uint8Array(500_000) }, 0);
       codes.push(decodeMessage(server.transmit()!).code);
     }
     expect(codes).toEqual([CONTENT, CONTENT, 0xa3]);

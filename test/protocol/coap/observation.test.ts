@@ -34,7 +34,7 @@ describe('observation', () => {
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
     observer.run();
-    pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0);
+    pair.server.responder.respond(observer.exchange(), { status: 205, observe: true }, 0);
     observer.run();
     return { pair, id, observer, exchange: observer.exchange() };
   };
@@ -45,13 +45,13 @@ describe('observation', () => {
     const observer = observing(pair);
     observer.run();
     for (const value of ['1', '2', '3']) {
-      expect(pair.server.respond(observer.exchange(), { status: 205, payload: ascii(value), observe: true }, 0)).toBe(true);
+      expect(pair.server.responder.respond(observer.exchange(), { status: 205, payload: ascii(value), observe: true }, 0)).toBe(true);
       observer.run();
       pair.advance(600_000);
     }
-    expect(pair.server.respond(observer.exchange(), { status: 404 }, 0)).toBe(true);
+    expect(pair.server.responder.respond(observer.exchange(), { status: 404 }, 0)).toBe(true);
     observer.run();
-    expect(pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0)).toBe(false);
+    expect(pair.server.responder.respond(observer.exchange(), { status: 205, observe: true }, 0)).toBe(false);
     expect(
       observer.events.map((event) => [
         responseOf(event).id,
@@ -65,21 +65,21 @@ describe('observation', () => {
       [id, '3', 2, false],
       [id, '', undefined, true],
     ]);
-    expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+    expect(pair.client.requester.open + pair.server.responder.open).toBe(0);
   });
 
   test('is ended by cancel, at both ends', () => {
     const { pair, id, observer, exchange } = observed();
-    pair.client.cancel(id);
+    pair.client.requester.cancel(id);
     observer.run();
     expect(observer.cancelled).toEqual([exchange]);
-    expect(pair.server.respond(exchange, { status: 205, observe: true }, 0)).toBe(false);
+    expect(pair.server.responder.respond(exchange, { status: 205, observe: true }, 0)).toBe(false);
     // The message that ends the observation is a request itself and is answered.
     expect(observer.exchange()).not.toBe(exchange);
-    pair.server.respond(observer.exchange(), { status: 205 }, 0);
+    pair.server.responder.respond(observer.exchange(), { status: 205 }, 0);
     observer.run();
     expect(observer.events).toHaveLength(1);
-    expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+    expect(pair.client.requester.open + pair.server.responder.open).toBe(0);
   });
 
   test('of a POST is ended without a second POST', () => {
@@ -88,13 +88,13 @@ describe('observation', () => {
     const observer = observing(pair);
     observer.run();
     const first = observer.exchange();
-    pair.server.respond(first, { status: 205, observe: true }, 0);
+    pair.server.responder.respond(first, { status: 205, observe: true }, 0);
     observer.run();
     expect(responseOf(observer.events[0]).final).toBe(false);
-    pair.client.cancel(id);
+    pair.client.requester.cancel(id);
     observer.run();
     expect([observer.cancelled, observer.exchange()]).toEqual([[first], first]);
-    expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+    expect(pair.client.requester.open + pair.server.responder.open).toBe(0);
   });
 
   test('does not begin when the request or the reply has no Observe', () => {
@@ -106,14 +106,14 @@ describe('observation', () => {
       pair.client.request(observe === undefined ? { method: 'GET', path: '/' } : { method: 'GET', path: '/', observe }, 0);
       const events = pair.run(answering(pair, () => ({ status: 205, observe: reply })));
       expect(responseOf(events[0]).final).toBe(true);
-      expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+      expect(pair.client.requester.open + pair.server.responder.open).toBe(0);
     }
   });
 
   test('ends even when its end overtakes its beginning: the next notification is answered with the end again', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
-    pair.client.cancel(id);
+    pair.client.requester.cancel(id);
     const [begin, end] = [pair.client.transmit()!, pair.client.transmit()!];
     const exchanges: number[] = [];
     const deliver = (bytes: Uint8Array): void => {
@@ -121,22 +121,22 @@ describe('observation', () => {
       for (let event = pair.server.nextEvent(); event !== null; event = pair.server.nextEvent()) {
         if (event.kind !== 'request') continue;
         exchanges.push(event.exchange);
-        pair.server.respond(event.exchange, { status: 205, observe: event.request.observe }, 0);
+        pair.server.responder.respond(event.exchange, { status: 205, observe: event.request.observe }, 0);
       }
     };
     deliver(end);
     deliver(begin);
-    pair.run((event) => event.kind === 'request' && pair.server.respond(event.exchange, { status: 205 }, 0));
-    expect(pair.server.respond(exchanges[1]!, { status: 205, observe: true }, 0)).toBe(false);
-    expect(pair.server.stats().incoming).toBe(0);
+    pair.run((event) => event.kind === 'request' && pair.server.responder.respond(event.exchange, { status: 205 }, 0));
+    expect(pair.server.responder.respond(exchanges[1]!, { status: 205, observe: true }, 0)).toBe(false);
+    expect(pair.server.responder.open).toBe(0);
   });
 
   test('leaves nothing behind once ended; one that may not have begun is remembered', () => {
     const { pair, id, observer, exchange } = observed();
-    pair.client.cancel(id);
+    pair.client.requester.cancel(id);
     observer.run();
     expect([observer.cancelled, pair.client.isIdle]).toEqual([[exchange], true]);
-    pair.client.cancel(pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0));
+    pair.client.requester.cancel(pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0));
     while (pair.client.transmit() !== null);
     expect(pair.client.isIdle).toBe(false);
   });
@@ -146,7 +146,8 @@ describe('observation', () => {
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
     observer.run();
-    for (let i = 0; i < 100; i++) pair.server.respond(observer.exchange(), { status: 205, payload: ascii(`${i}`), observe: true }, 0);
+    for (let i = 0; i < 100; i++)
+      pair.server.responder.respond(observer.exchange(), { status: 205, payload: ascii(`${i}`), observe: true }, 0);
     observer.run();
     expect(observer.events.map((event) => textOf(responseOf(event).response.payload))).toEqual(['99']);
   });
@@ -159,11 +160,11 @@ describe('observation', () => {
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
     observer.run();
-    pair.server.respond(observer.exchange(), { status: 205, payload: new Uint8Array(length), observe: true }, 0);
+    pair.server.responder.respond(observer.exchange(), { status: 205, payload: new Uint8Array(length), observe: true }, 0);
     observer.run();
     expect(observer.events.at(-1)).toMatchObject({ kind: 'response', response: { status }, final: true });
-    expect(pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0)).toBe(false);
-    expect([pair.client.stats().requests, pair.server.stats().incoming]).toEqual([0, 0]);
+    expect(pair.server.responder.respond(observer.exchange(), { status: 205, observe: true }, 0)).toBe(false);
+    expect([pair.client.requester.open, pair.server.responder.open]).toEqual([0, 0]);
   });
 
   test('drops notifications that were overtaken', () => {
@@ -198,7 +199,7 @@ describe('observation', () => {
     let newest = new Uint8Array(0);
     for (let i = 0; i < 8; i++) {
       newest = randomBytes(random, random(3) * 70_000 + random(100)) as Uint8Array<ArrayBuffer>;
-      pair.server.respond(observer.exchange(), { status: 205, payload: newest, observe: true }, 0);
+      pair.server.responder.respond(observer.exchange(), { status: 205, payload: newest, observe: true }, 0);
       // Deliver a few messages, then change the state again.
       for (let steps = random(6); steps > 0; steps--) pair.step();
     }
@@ -206,7 +207,7 @@ describe('observation', () => {
     for (let event = pair.client.nextEvent(); event !== null; event = pair.client.nextEvent()) observer.events.push(event);
     const last = responseOf(observer.events.at(-1)).response;
     expect(Buffer.compare(last.payload, newest)).toBe(0);
-    expect(pair.client.stats().requests).toBe(1);
+    expect(pair.client.requester.open).toBe(1);
   }
 
   test.each(seeds(1, 10))('with bodies in blocks arrives at the newest state (seed %i)', arrivesAtNewest);

@@ -88,7 +88,7 @@ export class Pair {
 export const answering =
   (pair: Pair, reply: (event: Extract<ExchangesEvent, { kind: 'request' }>) => CoapReply) =>
   (event: ExchangesEvent): void => {
-    if (event.kind === 'request') pair.server.respond(event.exchange, reply(event), pair.now);
+    if (event.kind === 'request') pair.server.responder.respond(event.exchange, reply(event), pair.now);
   };
 
 /** A single end: tests inspect what it sends and make up what it receives. */

@@ -25,7 +25,7 @@ describe('requests', () => {
       if (event.kind !== 'request') throw new Error(event.kind);
       const { segments, payload } = event.request;
       const reply = ascii(`${segments[1]} ${Buffer.from(payload).toString('base64')}`);
-      if (!pair.server.respond(event.exchange, { status: 205, payload: reply }, 0)) throw new Error('no request waits');
+      if (!pair.server.responder.respond(event.exchange, { status: 205, payload: reply }, 0)) throw new Error('no request waits');
     };
     // Some are answered at once and some later, in any order.
     note(pair.run((event) => (random(2) === 0 ? answer(event) : waiting.push(event))));
@@ -37,7 +37,7 @@ describe('requests', () => {
     expect(answers.size).toBe(60);
     for (const [id, text] of expected) if (answers.get(id) !== 'Out of resources') expect(answers.get(id)).toBe(text);
     expect(outOfRoom).toBeLessThan(60);
-    expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+    expect(pair.client.requester.open + pair.server.responder.open).toBe(0);
   }
 
   test.each(seeds(1, 10))('in parallel get their own answers in any order (seed %i)', getTheirOwnAnswers);
@@ -53,7 +53,7 @@ describe('requests', () => {
     const events = pair.run((event) => {
       if (event.kind !== 'request') throw new Error(event.kind);
       received.push([event.request.payload.length, ...new Set(event.request.payload)]);
-      pair.server.respond(event.exchange, { status: 205, payload: answer }, 0);
+      pair.server.responder.respond(event.exchange, { status: 205, payload: answer }, 0);
       answer.fill(3);
     });
     const echoed = responseOf(events[0]!).response.payload;
@@ -80,16 +80,16 @@ describe('requests', () => {
     expect(pair.client.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
     // The late answers are dropped and counted.
     pair.run(answering(pair, () => ({ status: 205 })));
-    expect(pair.client.stats()).toMatchObject({ unmatched: 2, requests: 0 });
+    expect([pair.client.requester.unmatched, pair.client.requester.open]).toEqual([2, 0]);
   });
 
   test('can be cancelled: the answer is dropped', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/' }, 0);
-    pair.client.cancel(id);
-    pair.client.cancel(id);
+    pair.client.requester.cancel(id);
+    pair.client.requester.cancel(id);
     expect(pair.run(answering(pair, () => ({ status: 205 })))).toEqual([]);
-    expect(pair.client.stats()).toMatchObject({ unmatched: 1, requests: 0 });
+    expect([pair.client.requester.unmatched, pair.client.requester.open]).toEqual([1, 0]);
     expect(pair.log).toHaveLength(2);
   });
 
@@ -100,11 +100,11 @@ describe('requests', () => {
     const [refused] = pair.run((event) => event.kind === 'request' && open.push(event.exchange));
     expect(responseOf(refused).response).toEqual({ status: 503, payload: ascii('Out of resources') });
     expect(open).toHaveLength(2);
-    pair.server.respond(open[0]!, { status: 205 }, 0);
+    pair.server.responder.respond(open[0]!, { status: 205 }, 0);
     // A request is open until the channel has taken the answer.
-    expect(pair.server.stats().incoming).toBe(2);
+    expect(pair.server.responder.open).toBe(2);
     pair.run();
-    expect(pair.server.stats().incoming).toBe(1);
+    expect(pair.server.responder.open).toBe(1);
     pair.client.request({ method: 'GET', path: '/' }, 0);
     const events = pair.run(answering(pair, () => ({ status: 204 })));
     expect(responseOf(events[0]).response.status).toBe(204);
@@ -123,9 +123,9 @@ describe('requests', () => {
     const results: boolean[] = [];
     pair.run((event) => {
       if (event.kind !== 'request') return;
-      for (const status of [205, 204]) results.push(pair.server.respond(event.exchange, { status }, 0));
+      for (const status of [205, 204]) results.push(pair.server.responder.respond(event.exchange, { status }, 0));
       pair.server.release(event.exchange, 0);
-      results.push(pair.server.respond(event.exchange, { status: 205, observe: true }, 0));
+      results.push(pair.server.responder.respond(event.exchange, { status: 205, observe: true }, 0));
     });
     expect(results).toEqual([true, false, false]);
     expect(pair.log).toHaveLength(2);
@@ -137,9 +137,9 @@ describe('requests', () => {
     const events = pair.run((event) => {
       if (event.kind !== 'request') return;
       for (const reply of [{ status: 99 }, { status: 300 }, { status: 205, contentFormat: 70_000 }, { status: 205, maxAge: -1 }]) {
-        expect(() => pair.server.respond(event.exchange, reply, 0)).toThrow(LocalError);
+        expect(() => pair.server.responder.respond(event.exchange, reply, 0)).toThrow(LocalError);
       }
-      pair.server.respond(event.exchange, textReply(205, 'well'), 0);
+      pair.server.responder.respond(event.exchange, textReply(205, 'well'), 0);
     });
     expect(textOf(responseOf(events[0]).response.payload)).toBe('well');
   });
@@ -154,7 +154,7 @@ describe('requests', () => {
   ])('cannot be made with %j', (request) => {
     const pair = new Pair();
     expect(() => pair.client.request(request as never, 0)).toThrow(LocalError);
-    expect(pair.client.stats().requests).toBe(0);
+    expect(pair.client.requester.open).toBe(0);
     expect(pair.client.transmit()).toBeNull();
   });
 
@@ -168,7 +168,7 @@ describe('requests', () => {
     pair.server.close(error);
     expect(pair.client.nextEvent()).toEqual({ kind: 'failed', id, error });
     expect(pair.server.nextEvent()).toEqual({ kind: 'cancelled', exchange: 1 });
-    expect(pair.server.respond(1, { status: 205 }, 0)).toBe(false);
+    expect(pair.server.responder.respond(1, { status: 205 }, 0)).toBe(false);
     expect(() => pair.client.request({ method: 'GET', path: '/' }, 0)).toThrow(error);
     pair.server.receive(message(1, [1], []), 0);
     expect([pair.server.nextEvent(), pair.server.transmit(), pair.client.nextTimeout()]).toEqual([null, null, Number.POSITIVE_INFINITY]);

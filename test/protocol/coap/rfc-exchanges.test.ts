@@ -17,7 +17,7 @@
  *   by itself, which ours does not.
  */
 import { describe, expect, test } from 'vitest';
-import { type CoapMessage, type CoapOption, Exchanges } from '../../../protocol/coap/index.ts';
+import { type CoapMessage, type CoapOption, type CoapReply, Exchanges } from '../../../protocol/coap/index.ts';
 import { OptionNumber, readUint, uintOptionOf } from '../../../protocol/coap/options.ts';
 import { ascii, blockNumber, message, next, path, requestOf, responseOf, shownBlock, textOf } from './messages.ts';
 import { randomBytes, seededRandom } from './pair.ts';
@@ -55,10 +55,10 @@ const segments = (each: CoapMessage): string[] =>
   each.options.filter(({ number }) => number === OptionNumber.URI_PATH).map(({ value }) => textOf(value));
 
 /** Passes a request of the figure to our server. Calls `reply` when the request is complete. Returns the answer. */
-function serve(server: Exchanges, request: Uint8Array, reply: (payload: Uint8Array) => Parameters<Exchanges['respond']>[1]): CoapMessage {
+function serve(server: Exchanges, request: Uint8Array, reply: (payload: Uint8Array) => CoapReply): CoapMessage {
   server.receive(request, 0);
   const event = server.nextEvent();
-  if (event !== null) server.respond(requestOf(event).exchange, reply(requestOf(event).request.payload), 0);
+  if (event !== null) server.responder.respond(requestOf(event).exchange, reply(requestOf(event).request.payload), 0);
   return next(server)!;
 }
 
@@ -241,7 +241,7 @@ describe('RFC 7959 §3.4, Observe and Block2', () => {
     expect(request.observe).toBe(true);
     const tags = [300, 309].map((length) => {
       const whole = body(length);
-      server.respond(exchange, { status: 205, observe: true, maxAge: 60, payload: whole }, 0);
+      server.responder.respond(exchange, { status: 205, observe: true, maxAge: 60, payload: whole }, 0);
       const got = [next(server)!];
       for (const asked of ['2:1/0/64', '2:2/0/64', '2:3/0/64', '2:4/0/64']) {
         server.receive(message(GET, [0xfb], [...path('status-icon'), blockOption(asked)]), 0);

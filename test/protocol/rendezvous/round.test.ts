@@ -6,7 +6,7 @@ import type { Candidate, NatReport } from '../../../protocol/control/index.ts';
 import { deviceLimits } from '../../../protocol/rendezvous/index.ts';
 import { verifyCheck } from '../../../protocol/stun/index.ts';
 import { nativeHost } from '../../support/crypto.ts';
-import { at, candidate, complete, End, type EndOptions, OURS, PEER, peerKeys, peerList } from './ends.ts';
+import { at, candidate, complete, End, type EndOptions, PEER, peerKeys, peerList } from './ends.ts';
 
 const ELSEWHERE = '203.0.113.9';
 
@@ -61,22 +61,6 @@ describe('a round', () => {
     end.run(0, 100);
     const predicted = end.agent.round.checklist.pairs.filter(({ kind }) => kind === 'predicted');
     expect([new Set(predicted.map(({ remote }) => remote.address)), predicted.length]).toEqual([new Set([PEER]), 32]);
-  });
-
-  test('sends further openers at once when the peer has opened', () => {
-    const end = begun([candidate(PEER, 5_000)], { opened: 0, role: 'device', rtt: 500 });
-    end.run(0, 100);
-    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 100);
-    expect(end.run(100, 115).map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
-      [4, 100],
-      [7, 110],
-    ]);
-  });
-
-  test('sends no checks while the peer has not opened for our newest list', () => {
-    const end = begun([candidate(PEER, 5_000)], { opened: 1 });
-    end.agent.setLocal(complete([candidate(OURS, 1_000), candidate(OURS, 1_001)]), 0);
-    expect(end.run(0, 500).every(({ hopLimit }) => hopLimit !== undefined)).toBe(true);
   });
 
   test('sends to near addresses first, and to IPv6 before IPv4', () => {

@@ -176,7 +176,7 @@ export class EndpointBench {
     const event = server.nextEvent();
     if (event !== null) {
       const { exchange, request } = requestOf(event);
-      server.respond(exchange, await this.#resources.router.handle(request, this.#sessions.get(caller)!), 0);
+      server.responder.respond(exchange, await this.#resources.router.handle(request, this.#sessions.get(caller)!), 0);
     }
     const code = next(server)!.code;
     return (code >> 5) * 100 + (code & 31);

@@ -18,7 +18,10 @@ import { DeviceLog } from './log.ts';
 import { PasswordService } from './password/service.ts';
 import { DeviceRuntime } from './runtime.ts';
 import { StreamListeners } from './streams.ts';
-import { createTunnels, type DeviceTunnels } from './tunnels/create.ts';
+import { TunnelConcurrencyLimit } from './tunnels/concurrency-limit.ts';
+import { connectTcp } from './tunnels/tcp.ts';
+import { type TcpTunnelService, Tunnels } from './tunnels/tunnels.ts';
+import { UdpTunnels } from './tunnels/udp.ts';
 
 export class DeviceParts {
   readonly environment: Environment;
@@ -28,7 +31,8 @@ export class DeviceParts {
   readonly connections: Connections;
   readonly resources: CoapResources;
   readonly streams: StreamListeners;
-  readonly tunnels: DeviceTunnels;
+  /** TCP and UDP share one limit of connections, and resolve names with the device's network. */
+  readonly tunnels: { readonly tcp: Tunnels<TcpTunnelService>; readonly udp: UdpTunnels; readonly concurrency: TunnelConcurrencyLimit };
   readonly passwords: PasswordService;
   readonly runtime: DeviceRuntime;
   accessControl: AccessControl | null = null;
@@ -48,10 +52,16 @@ export class DeviceParts {
     this.resources = new CoapResources(this.connections, tally, clock, this.authorization);
     this.streams = new StreamListeners(tally);
     const { authorization, streams, resources } = this;
-    this.tunnels = createTunnels(this.environment, { authorization, streams, resources }, (loss) => {
-      log.info(lossText(loss, 'clients'), { ...loss });
-      this.events.emit('datagramLoss', loss);
-    });
+    const resolve = (host: string): Promise<string[]> => this.environment.network.resolve(host);
+    const shared = { authorization, streams, resources, resolve, concurrency: new TunnelConcurrencyLimit() };
+    this.tunnels = {
+      tcp: new Tunnels<TcpTunnelService>({ ...shared, kind: 'TCP', connect: connectTcp, extra: {} }),
+      udp: new UdpTunnels(this.environment, shared, (loss) => {
+        log.info(lossText(loss, 'clients'), { ...loss });
+        this.events.emit('datagramLoss', loss);
+      }),
+      concurrency: shared.concurrency,
+    };
     this.runtime = this.#createRuntime();
     this.passwords = new PasswordService(this.environment, () => this.runtime.passwordIdentity, this.resources);
   }

@@ -21,7 +21,6 @@ test.each([
   ['device', 40, independent, 260],
   ['device', null, independent, 320],
   ['device', 9_000, independent, 720],
-  // The device opens when it knows the client's NAT.
   ['client', 300, sequential, 520],
 ] as const)('further openers of a %s wait for the first ones of the peer (round-trip time %s ms, %o)', (role, rtt, nat, furtherOpeners) => {
   expect(lists(role, rtt, nat).startTimes()).toEqual({ openers: now, furtherOpeners, checkWait: 1_000 });

@@ -47,10 +47,6 @@ describe('a round', () => {
     ]);
     const [first] = end.run(1_500, 2_100);
     expect([first!.hopLimit, first!.time]).toEqual([undefined, 2_030]);
-    const other = begun([candidate(PEER, 5_000)], { opened: 0, nat: { mapping: 'independent' } });
-    other.run(0, 200);
-    other.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 200);
-    expect(other.run(200, 205).map(({ hopLimit }) => hopLimit)).toEqual([undefined]);
   });
 
   test('predicts ports of the newest IPv4 address, 32 in all', () => {

@@ -231,7 +231,7 @@ export class Session {
   }
 
   /**
-   * Adds a path, which is validated (event `probed`) and kept until `connection.removePath`; see `Connection.addPath`.
+   * Adds a path, which is validated (event `probed`) and kept until `removePath`; see `ConnectionPaths.add`.
    * @returns false when there is no room for it, or the session is over
    */
   addPath(path: Path, options: AddPathOptions = {}): boolean {
@@ -248,7 +248,7 @@ export class Session {
     this.#onPaths(() => this.connection.paths.supplyIds());
   }
 
-  /** Keeps an inactive path, challenged every `interval` ms; see `Connection.keepPath`. @returns as addPath */
+  /** Keeps an inactive path, challenged every `interval` ms; see `ConnectionPaths.keep`. @returns as addPath */
   keepPath(path: Path, interval: number): boolean {
     return this.#onPaths(() => this.connection.paths.keep(path, interval, this.#shared.clock.now()));
   }

@@ -177,7 +177,7 @@ export class Connection {
 
   /** @throws LocalError NOT_CONNECTED before connect or after a loss, STOPPED after close */
   getType(): ConnectionType {
-    return this.#connected().type;
+    return this.#connected().paths.type;
   }
 
   /**
@@ -191,7 +191,7 @@ export class Connection {
 
   /** Full hex fingerprint of the device's key. @throws LocalError as getType */
   getDeviceFingerprint(): string {
-    return this.#connected().remoteFingerprint;
+    return this.#connected().peer.fingerprint;
   }
 
   /** Full hex fingerprint of our own key. @throws LocalError INVALID_STATE without a private key */
@@ -205,7 +205,7 @@ export class Connection {
    * @throws LocalError as getType
    */
   get verified(): 'pinned' | 'password' | 'none' {
-    return this.#connected().verified;
+    return this.#connected().peer.verified;
   }
 
   /**
@@ -218,7 +218,7 @@ export class Connection {
 
   /** Information sent by the device: product and device id. @throws LocalError as getType */
   get deviceInfo(): Readonly<Record<string, unknown>> {
-    return this.#connected().info;
+    return this.#connected().peer.info;
   }
 
   /** Whether the connection is open. */
@@ -337,7 +337,7 @@ export class Connection {
       throw new LocalError('STOPPED', 'the connection was closed while it connected');
     }
     this.#state = 'connected';
-    if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
+    if (session.paths.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => {
       this.#search?.stop();
       this.#searchingRoute?.abort();
@@ -360,14 +360,14 @@ export class Connection {
       session.on('resting', (reason) => void this.#rests(session, reason));
       session.on('probed', ({ path, forgotten }) => forgotten && path.kind === 'route' && void this.#searchRoute(session));
     }
-    this.#context.environment.log.debug('connected', { type: session.type });
+    this.#context.environment.log.debug('connected', { type: session.paths.type });
     this.#emit('CONNECTED');
   }
 
   /** Starts the search for a direct path, once the connection is relayed. */
   #lookForDirect(session: Session): void {
     const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
-    if (!Rendezvous || session.type !== 'RELAY') return;
+    if (!Rendezvous || session.paths.type !== 'RELAY') return;
     const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
   }
@@ -400,7 +400,7 @@ export class Connection {
     const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
     if (profile !== 'live' && Object.keys(explicit).length === 0) return false;
     const channel = await this.#channelOf(session);
-    if (channel?.isOpen !== true || (this.#asked !== null && this.#asked.over !== channel.path)) return false;
+    if (channel?.isOpen !== true || (this.#asked !== null && this.#asked.over !== channel.paths.active)) return false;
     const asked = session.connection.heardAt + this.#context.directPaths().keepAliveInterval(session);
     return channel.connection.heardAt > asked;
   }
@@ -409,13 +409,13 @@ export class Connection {
   async #noteAsked(session: Session): Promise<void> {
     const { heardAt } = session.connection;
     const channel = await this.#channelOf(session);
-    if (channel !== undefined && this.#asked?.heardAt !== heardAt) this.#asked = { heardAt, over: channel.path };
+    if (channel !== undefined && this.#asked?.heardAt !== heardAt) this.#asked = { heardAt, over: channel.paths.active };
   }
 
   /** Returns the channel to the base station behind a route of the session. */
   async #channelOf({ paths }: Session): Promise<Session | undefined> {
     const host = await this.#context.host();
-    return paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
+    return paths.all.map((path) => host.routes.channelOf(path)).find((each) => each !== undefined);
   }
 
   /** Searches for a route: with a base station, the connection survives the loss of its route or its last path. */

@@ -5,6 +5,7 @@
 
 import type { Environment } from '../platform/environment.ts';
 import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
+import type { Path } from '../protocol/path.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Host } from '../runtime/host/index.ts';
 import { HostKeepAlive, type KeepAliveWish } from '../runtime/keep-alive/index.ts';
@@ -118,9 +119,9 @@ export class DirectPaths {
   }
 
   /** Returns the channel to the base station, even while a path other than the route is in use. */
-  #channelOf(session: Pick<Session, 'paths'>): Session | null {
-    for (const path of session.paths) {
-      const channel = this.#host.channelOf(path);
+  #channelOf(session: { readonly paths: { readonly all: readonly Path[] } }): Session | null {
+    for (const path of session.paths.all) {
+      const channel = this.#host.routes.channelOf(path);
       if (channel !== undefined) return channel;
     }
     return null;

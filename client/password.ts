@@ -63,7 +63,7 @@ export class PasswordAuthentication {
     const answer = await this.#post(messages.PasswordPath.SECOND, messages.encodePasswordProof(run.proof));
     const { tag } = decodeResponse(EXCHANGE, messages.decodePasswordConfirmation, answer.payload);
     if (!run.verify(tag)) throw new RemoteError('UNAUTHORIZED', 'the device did not prove that it knows the password');
-    this.#session.setVerified('password');
+    this.#session.peer.markVerified('password');
   }
 
   async #answer(
@@ -74,7 +74,8 @@ export class PasswordAuthentication {
   ): Promise<ClientRun> {
     const value = await deriveValue(this.#crypto, secret, salt);
     if (!this.#session.isOpen) throw new LocalError('STOPPED', 'the connection ended');
-    const { handshakeHash, localFingerprint, remoteFingerprint, info } = this.#session;
+    const { localFingerprint, peer } = this.#session;
+    const { handshakeHash, fingerprint: remoteFingerprint, info } = peer;
     const names = { productId: String(info.ProductId), deviceId: String(info.DeviceId), username };
     const binding = { handshakeHash, run, clientFingerprint: localFingerprint, deviceFingerprint: remoteFingerprint, ...names };
     const answer = Run.answer({ crypto: this.#crypto }, binding, kdf, value, share);

@@ -51,7 +51,7 @@ export class Stream {
     checkOptions('a stream', options, { weight: whole(1, 256) });
     if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
     if (this.#stream !== null) throw new LocalError('INVALID_STATE', 'the stream has already been opened');
-    const stream = this.#session().startStream(port, options);
+    const stream = this.#session().streams.start(port, options);
     this.#stream = stream;
     try {
       await stream.opened;

@@ -141,8 +141,8 @@ export class Attacher {
     if (initiate === undefined && id === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A route needs an Initiate or an Id');
     const options = { resetToken: routeResetToken, onUnused: giveBack, ...(peerAddress !== undefined && { peerAddress }) };
     try {
-      if (id !== undefined) host.offerRoute(id, channel, route, options);
-      const respond = initiate && host.acceptRelayed(initiate, host.routePath(channel, route, options));
+      if (id !== undefined) host.routes.offer(id, channel, route, options);
+      const respond = initiate && host.routes.accept(initiate, host.routes.path(channel, route, options));
       const payload = encodeP2pConnectAnswer(respond === undefined ? {} : { respond });
       return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
     } catch (error) {

@@ -62,7 +62,7 @@ export class DeviceConnection {
 
   /** Full hex fingerprint of the client's key. */
   get clientFingerprint(): string {
-    return this.#session.remoteFingerprint;
+    return this.#session.peer.fingerprint;
   }
 
   /** The first 16 bytes of the fingerprint: for display only, never to distinguish clients. */
@@ -72,17 +72,17 @@ export class DeviceConnection {
 
   /** For the device: current numeric address of the client, or of the base station that relays it. */
   get remoteAddress(): string {
-    return this.#session.path.address;
+    return this.#session.paths.active.address;
   }
 
   /** Whether the connection is local now (PROTOCOL.md §6). It can change: read it at each decision. */
   get isLocal(): boolean {
-    return this.#session.isLocal;
+    return this.#session.paths.isLocal;
   }
 
   /** RELAY: through the base station. */
   get type(): 'RELAY' | 'DIRECT' {
-    return this.#session.type;
+    return this.#session.paths.type;
   }
 
   /** Whether the client proved a password over this connection. False again once it is closed. */
@@ -107,13 +107,13 @@ export class DeviceConnection {
 
   /** Noise handshake hash: the same at both ends, and unique to this connection. */
   get handshakeHash(): Uint8Array {
-    return this.#session.handshakeHash;
+    return this.#session.peer.handshakeHash;
   }
 
   /** For the device: the client proved this user's password. */
   setPasswordUsername(username: string): void {
     this.#passwordUsername = username;
-    this.#session.setVerified('password');
+    this.#session.peer.markVerified('password');
   }
 
   /** For the device: the user's new name; null when the password is no longer the user's. */
@@ -129,12 +129,12 @@ export class DeviceConnection {
 
   /** For the device: the datagrams of an accepted stream (PROTOCOL.md §12). */
   openFlow(stream: SessionStream, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
-    return this.#session.flows.open(stream.id, receive, counts);
+    return this.#session.datagrams.open(stream.id, receive, counts);
   }
 
   /** For the device: our datagrams that were lost on the way to the client. */
   get datagramsLost(): number {
-    return this.#session.flows.lost;
+    return this.#session.datagrams.lost;
   }
 
   /** Whether the connection has not ended. */

@@ -96,7 +96,7 @@ export class DeviceRendezvous {
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
-      whyNotDirect: session.type === 'DIRECT' ? null : this.#why(session, facts),
+      whyNotDirect: session.paths.type === 'DIRECT' ? null : this.#why(session, facts),
       nextAttempt: null,
       keepAlive: this.#keepAlive.report(this.#options.channel()),
     };
@@ -151,7 +151,7 @@ export class DeviceRendezvous {
   }
 
   #peerAddress(session: Session): SocketAddress | undefined {
-    const route = session.paths.find(({ kind }) => kind === 'route');
-    return route === undefined ? undefined : this.#options.host.peerAddress(route);
+    const route = session.paths.all.find(({ kind }) => kind === 'route');
+    return route === undefined ? undefined : this.#options.host.routes.peerAddress(route);
   }
 }

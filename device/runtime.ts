@@ -95,12 +95,12 @@ export class DeviceRuntime {
 
   /** The port in use once started; before that, the one set. */
   get localPort(): number {
-    return this.#host?.sockets[LOCAL_SOCKET]?.port ?? this.settings.localPort;
+    return this.#host?.sockets.bound[LOCAL_SOCKET]?.port ?? this.settings.localPort;
   }
 
   /** The port in use once started; before that, the one set. */
   get p2pPort(): number {
-    return this.#host?.sockets[P2P_SOCKET]?.port ?? this.settings.p2pPort;
+    return this.#host?.sockets.bound[P2P_SOCKET]?.port ?? this.settings.p2pPort;
   }
 
   /** Full hex fingerprint of the device's key. @throws LocalError INVALID_STATE without a private key */
@@ -240,7 +240,8 @@ export class DeviceRuntime {
     return Host.open(this.#options.environment, {
       identity: key,
       binds: [{ port: p2pPort }, { port: localPort, local: true }],
-      responder: (path) => (this.#host !== null && path.socket === this.#host.sockets[LOCAL_SOCKET]?.index ? [name, 'device'] : [name]),
+      responder: (path) =>
+        this.#host !== null && path.socket === this.#host.sockets.bound[LOCAL_SOCKET]?.index ? [name, 'device'] : [name],
       info: { ProductId: productId, DeviceId: deviceId },
       limits: this.#limits,
       capacity: this.#capacity,
@@ -267,7 +268,7 @@ export class DeviceRuntime {
       settings: this.settings.rendezvous,
       keepAliveProfile: this.settings.keepAliveProfile,
       resources,
-      isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
+      isKnown: (session) => (this.#userOf?.(session.peer.fingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
       stationName: this.settings.serverHost,
       channel: () => this.#attacher?.channel.session ?? null,
     });
@@ -276,7 +277,7 @@ export class DeviceRuntime {
   #opened(session: Session): void {
     const connection = this.#options.connections.add(session, this.#reportPaths);
     session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
-    session.onDatagram = (datagram) => session.flows.receive(datagram);
+    session.onDatagram = (datagram) => session.datagrams.receive(datagram);
   }
 
   #attach(host: Host): void {

@@ -143,7 +143,7 @@ export class Basestation {
     const { stunPort, stunAddress } = settings;
     const address = options.host === undefined ? {} : { host: options.host };
     // From here on sessions arrive: set their handlers before the first await.
-    const stun = new Stun({ environment, mainPort: host.sockets[0]!.port, ...address, stunPort, stunAddress });
+    const stun = new Stun({ environment, mainPort: host.sockets.bound[0]!.port, ...address, stunPort, stunAddress });
     const station = new Basestation(environment, options, settings, { host, stun }, directoryOf);
     await stun.opened;
     return station;
@@ -158,7 +158,7 @@ export class Basestation {
   ) {
     const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
-    const send: Host['send'] = (datagram, path) => host.send(datagram, path);
+    const send: Host['datagrams']['send'] = (datagram, path) => host.datagrams.send(datagram, path);
     this.#log = environment.log;
     this.#tally = new LogTally(clock, environment.log);
     const tally = this.#tally;
@@ -213,7 +213,7 @@ export class Basestation {
       .on('POST', DevicePath.JOIN, (request) => joins.join(request))
       .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request))
       .on('GET', ClientPath.ADDRESS, seenAddress);
-    host.intercept(this.#relay.intercept);
+    host.datagrams.intercept(this.#relay.intercept);
     host.onSession = (session) => this.#arrived(session);
   }
 
@@ -224,7 +224,7 @@ export class Basestation {
 
   /** The UDP port. */
   get port(): number {
-    return this.#host.sockets[0]!.port;
+    return this.#host.sockets.bound[0]!.port;
   }
 
   /** The STUN ports, as announced to devices and clients. */
@@ -239,8 +239,8 @@ export class Basestation {
 
   /** The attached devices, with the time of their attach and the addresses of their channels. */
   get devices(): AttachedDevice[] {
-    return [...this.#presence.all].map(({ productId, deviceId, since, session: { validatedPath } }) => {
-      const { address: host, port } = validatedPath;
+    return [...this.#presence.all].map(({ productId, deviceId, since, session: { paths } }) => {
+      const { address: host, port } = paths.validated;
       return { productId, deviceId, since: new Date(since).toISOString(), address: formatHostPort({ host, port }) };
     });
   }

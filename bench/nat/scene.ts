@@ -142,7 +142,7 @@ export class Scene {
     const isDirect = this.signalling.type === 'DIRECT';
     return {
       time: isDirect ? this.simulation.now - from : null,
-      path: this.signalling.path,
+      path: this.signalling.active,
       why: report.whyNotDirect?.code ?? null,
       relayed: this.signalling.bytes,
       report,

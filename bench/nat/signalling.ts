@@ -33,18 +33,16 @@ interface Waiting {
 
 /** The device's end. */
 export class DeviceEnd implements ServingSession {
-  readonly remoteFingerprint = 'client';
-  readonly type = 'RELAY';
+  readonly peer = { fingerprint: 'client' };
   readonly isOpen = true;
-  readonly rtt: number | null;
-  readonly paths = [];
+  readonly paths: ServingSession['paths'];
   readonly #events: Emitter<SessionEvents>;
   readonly #send: (exchange: number, reply: CoapReply) => void;
   readonly observed = new Set<number>();
 
   constructor(log: Log, send: (exchange: number, reply: CoapReply) => void, rtt: number | null = null) {
     this.#events = new Emitter(log);
-    this.rtt = rtt;
+    this.paths = { type: 'RELAY', all: [], rtt };
     this.#send = send;
   }
 
@@ -71,15 +69,14 @@ export class DeviceEnd implements ServingSession {
 
 /** The client's end of the relayed connection. */
 export class Signalling implements MigratingSession {
-  readonly remoteFingerprint = 'device';
-  readonly verified = 'pinned';
+  readonly peer = { fingerprint: 'device', verified: 'pinned' as const };
   readonly isOpen = true;
   readonly restReason = null;
   readonly rtt: number;
   /** Bytes that the rendezvous has sent over the relay, in both directions. */
   bytes = 0;
   readonly device: DeviceEnd;
-  path: Path = ROUTE;
+  active: Path = ROUTE;
   readonly #options: SignallingOptions;
   readonly #events: Emitter<SessionEvents>;
   readonly #waiting = new Map<number, Waiting>();
@@ -98,11 +95,16 @@ export class Signalling implements MigratingSession {
     client.onResponse = (path) => this.#answered(path);
   }
 
-  get type(): 'RELAY' | 'DIRECT' {
-    return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
+  /** The session is its own paths. */
+  get paths(): this {
+    return this;
   }
 
-  get paths(): readonly Path[] {
+  get type(): 'RELAY' | 'DIRECT' {
+    return this.active.kind === 'route' ? 'RELAY' : 'DIRECT';
+  }
+
+  get all(): readonly Path[] {
     return this.#known;
   }
 
@@ -147,25 +149,25 @@ export class Signalling implements MigratingSession {
     return true;
   }
 
-  removePath(path: Path): void {
-    if (path !== this.path) this.#known = this.#known.filter((each) => each !== path);
+  remove(path: Path): void {
+    if (path !== this.active) this.#known = this.#known.filter((each) => each !== path);
   }
 
-  keepPath(): boolean {
+  keep(): boolean {
     return true;
   }
 
   supplyIds(): void {}
 
-  pathStats(): null {
+  stats(): null {
     return null;
   }
 
   /** Removes the direct path and returns the connection to the relay. */
   loseDirect(): void {
-    this.path = ROUTE;
+    this.active = ROUTE;
     this.#known = [ROUTE];
-    this.#events.emit('path', { path: this.path, reason: 'failed-over' });
+    this.#events.emit('path', { path: this.active, reason: 'failed-over' });
   }
 
   #challenge(path: Path, tries: number): void {
@@ -183,7 +185,7 @@ export class Signalling implements MigratingSession {
   #answered(path: Path): void {
     if (path !== this.#trying) return;
     this.#trying = null;
-    this.path = path;
+    this.active = path;
     this.#events.emit('probed', { path, answered: true, forgotten: false });
     this.#events.emit('path', { path, reason: 'migrated' });
   }

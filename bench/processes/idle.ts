@@ -30,7 +30,7 @@ serve({
   async listen({ connections }: { connections: number }): Promise<Address> {
     const router = new Router<Session>().on('GET', PATH, () => ({ status: CONTENT, payload: PAYLOAD }));
     host = await open(connections, { responder: () => [NAME], router, acceptStreams: true });
-    return { port: host.sockets[0]?.port ?? 0, fingerprint: host.fingerprint };
+    return { port: host.sockets.bound[0]?.port ?? 0, fingerprint: host.fingerprint };
   },
 
   /** Opens `count` more connections, which stay open. */
@@ -52,7 +52,7 @@ serve({
 });
 
 async function one({ port, fingerprint }: Address): Promise<void> {
-  const session = await host.connect({ address: '127.0.0.1', port, name: NAME, pin: fingerprint, timeout: 30_000 });
+  const session = await host.dials.connect({ address: '127.0.0.1', port, name: NAME, pin: fingerprint, timeout: 30_000 });
   const { status } = await session.request({ method: 'GET', path: PATH });
   if (status !== CONTENT) throw new Error(`status ${status}`);
 }

@@ -29,14 +29,14 @@ async function bytesOfMigrations(): Promise<number> {
   };
   const device = await open('device', '10.0.0.1', PORT);
   const client = await open('client', '10.0.0.2', 0);
-  const socket = await simulation.settle(client.bind({ port: 0 }));
+  const socket = await simulation.settle(client.sockets.bind({ port: 0 }));
   const path = socket.path('10.0.0.1', PORT);
   const target = { address: '10.0.0.1', port: PORT, name: NAME, pin: device.fingerprint, timeout: 300_000 };
   const sessions: Session[] = [];
-  for (let made = 0; made < COUNT; made++) sessions.push(await simulation.settle(client.connect(target)));
+  for (let made = 0; made < COUNT; made++) sessions.push(await simulation.settle(client.dials.connect(target)));
   const migrate = async (some: readonly Session[]): Promise<void> => {
     for (const session of some) {
-      session.migrate(path);
+      session.paths.migrate(path);
       await simulation.run(100);
     }
     await simulation.run(REST);
@@ -45,7 +45,7 @@ async function bytesOfMigrations(): Promise<number> {
   const before = heapUsed();
   await migrate(sessions.slice(FIRST));
   const after = heapUsed();
-  assert(sessions.every((session) => session.path === path));
+  assert(sessions.every((session) => session.paths.active === path));
   return (after - before) / (COUNT - FIRST);
 }
 

@@ -50,14 +50,14 @@ subject<Address>({
         };
       },
     });
-    return { host, port: listening.sockets[0]?.port ?? 0, fingerprint: listening.fingerprint };
+    return { host, port: listening.sockets.bound[0]?.port ?? 0, fingerprint: listening.fingerprint };
   },
 
   async connect({ host: address, port, fingerprint }, received) {
     dialing ??= open();
-    const session = await (await dialing).connect({ address, port, name: NAME, pin: fingerprint, firstTimeout: 250 });
+    const session = await (await dialing).dials.connect({ address, port, name: NAME, pin: fingerprint, firstTimeout: 250 });
     if (over === 'coap') return requests(session, received);
-    const stream = session.startStream(PORT);
+    const stream = session.streams.start(PORT);
     void pump(stream, received);
     return pipe(session, stream);
   },

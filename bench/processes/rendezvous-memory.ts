@@ -49,16 +49,18 @@ function openEnd() {
 function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MigratingSession {
   const refusal: CoapResponse = { status: REFUSED, contentFormat: undefined, payload: new Uint8Array(0) } as unknown as CoapResponse;
   const session = {
-    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, restReason: null, pathStats: () => null, on: () => () => {} },
-    ...{ supplyIds: () => {}, keepPath: () => {}, removePath: () => {}, migrate: () => false },
-    get path() {
-      return path.now;
-    },
-    get paths() {
-      return [path.now];
-    },
-    get type() {
-      return path.now === route ? 'RELAY' : 'DIRECT';
+    ...{ peer: { fingerprint: 'device', verified: 'pinned' }, isOpen: true, restReason: null, on: () => () => {} },
+    paths: {
+      ...{ stats: () => null, supplyIds: () => {}, keep: () => {}, remove: () => {}, migrate: () => false },
+      get active() {
+        return path.now;
+      },
+      get all() {
+        return [path.now];
+      },
+      get type() {
+        return path.now === route ? 'RELAY' : 'DIRECT';
+      },
     },
     request: () => Promise.reject(new Error('nothing is asked')),
     observe: (_: unknown, onResponse: (response: CoapResponse) => void) => {

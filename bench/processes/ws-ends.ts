@@ -85,7 +85,7 @@ async function withSession(opened: End, pin: string): Promise<void> {
     limits: { connections: 10_000 },
     core: { connections: 10_000, memory: 176 << 20 },
   });
-  const { receive } = host;
+  const { receive } = host.datagrams;
   const pipe = {
     ...{ index: environment.network.nextIndex!(), address: '127.0.0.1', port: 1, proxy: null },
     send: (message: Uint8Array, sent: () => void) => webSocket.send(message, { binary: true }, sent),
@@ -96,8 +96,8 @@ async function withSession(opened: End, pin: string): Promise<void> {
     if (message[0] === 0x88) opened.listener(message);
     else socket.deliver(message);
   });
-  host.adopt(socket, true);
-  const session = await host.connect({ path: socket.path, name: 'station', pin });
+  host.sockets.adopt(socket, true);
+  const session = await host.dials.connect({ path: socket.path, name: 'station', pin });
   // Once an answer arrives, the relay has the session.
   await session.request({ method: 'GET', path: '/' }).catch(() => {});
 }

@@ -40,10 +40,10 @@ serve({
       },
     );
     host.onSession = (session) => waiting.push(session);
-    const send: Host['send'] = (datagram, path) => host.send(datagram, path);
+    const send: Host['datagrams']['send'] = (datagram, path) => host.datagrams.send(datagram, path);
     const limits = { bytesPerSecond: UNLIMITED, packetsPerSecond: UNLIMITED };
     relay = new Relay({ clock, crypto, resetSecret: crypto.randomBytes(32), limits, routeIdleTimeout: 300_000, send });
-    host.intercept(relay.intercept);
+    host.datagrams.intercept(relay.intercept);
     const settings = { ...defaultSettings, webSocketsPerAddress: CONNECTIONS };
     const webSockets = new WebSockets({ clock, tally: new LogTally(clock, silentLog), host, settings, isProved: () => true });
     const server = createServer();

@@ -68,7 +68,7 @@ async function askStun(
   channel: Session,
   { stunPort, excluded }: StationCheckOptions,
 ): Promise<Pick<StationCheck, 'at' | 'over' | 'proxy' | 'stun' | 'nat'>> {
-  const { address, port, kind, proxy = null } = channel.validatedPath;
+  const { address, port, kind, proxy = null } = channel.paths.validated;
   const at = { address, port };
   if (kind === 'websocket') return { at, over: 'websocket', proxy, stun: [], nat: null };
   const asked = stunPort ?? port + 1;

@@ -88,7 +88,7 @@ function dialCandidate(host: Host, network: Network, { host: name, port }: Candi
   const race = raceOf(host, (failures) => mostTelling(inOrder(failures)) ?? new RemoteError('DNS', `${name} has no address`));
   network.resolve(name).then(
     (addresses) => {
-      for (const address of addresses) race.add(() => host.dial({ ...target, address, port, firstTimeout: FIRST_TIMEOUT }));
+      for (const address of addresses) race.add(() => host.dials.start({ ...target, address, port, firstTimeout: FIRST_TIMEOUT }));
       race.end();
     },
     (error: unknown) => race.stop(asSvcError(error)),

@@ -40,7 +40,7 @@ export interface RouteSearchOptions {
 
 /** Whether the session has lost the route it once had, or its last path. */
 export function needsRoute({ restReason, paths }: Session): boolean {
-  return restReason !== null || !paths.some(({ kind }) => kind === 'route');
+  return restReason !== null || !paths.all.some(({ kind }) => kind === 'route');
 }
 
 /** Resolves when the session has a route, has ended, or can get none. Never rejects. */
@@ -79,7 +79,7 @@ async function attempt({ session, host, options, connector, keepInterval, signal
   try {
     const answer = await askBareRoute(host, connector, options, session.connection.paths.remoteId(), over.signal);
     if ('refused' in answer) return over.signal.aborted ? null : refusalOf(answer.refused);
-    if (session.restReason === null) session.addPath(answer.path, { keepInterval });
+    if (session.restReason === null) session.paths.add(answer.path, { keepInterval });
     else await resume(session, answer.path);
   } catch (error) {
     // Any error on the way to the base station can be temporary: even a wrong certificate, where a network asks to log
@@ -115,9 +115,9 @@ function resume(session: Session, path: Path): Promise<void> {
       session.on('closed', over),
       // A packet on another path ended the rest, and that path is in use.
       session.on('path', (moved) => moved.path !== path && over()),
-      session.on('probed', (probe) => probe.path === path && !probe.answered && session.probe(path)),
+      session.on('probed', (probe) => probe.path === path && !probe.answered && session.paths.probe(path)),
     ];
-    if (!session.resume(path)) over();
+    if (!session.paths.resume(path)) over();
   });
 }
 

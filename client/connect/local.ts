@@ -44,7 +44,7 @@ export async function connectLocal(
   if (signal.aborted) stop();
   const timeout = Math.min(target.timeout ?? HANDSHAKE_TIMEOUT, HANDSHAKE_TIMEOUT);
   const onCandidate = ({ address, port }: DeviceCandidate): void => {
-    if (isLocalNetwork(host, address)) race.add(() => host.dial({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
+    if (isLocalNetwork(host, address)) race.add(() => host.dials.start({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
   };
   const searching = findDevice(browser, { ...search, signal: decided.signal, onCandidate });
   searching.then(

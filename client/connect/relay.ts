@@ -106,7 +106,7 @@ async function connectOver(
   redirected: boolean,
 ): Promise<Session | Redirect> {
   // While the connect waits for the device, its answer may come at any time until the connect ends.
-  const prepared = host.prepare(target.waits === null ? target : { ...target, timeout: options.ConnectTimeout });
+  const prepared = host.dials.prepare(target.waits === null ? target : { ...target, timeout: options.ConnectTimeout });
   try {
     const jwt = await unlessAborted(jwtOf(options), target.signal);
     const asked = askStation(channel, { ...options, jwt, redirected }, { initiate: prepared.initiate }, target);
@@ -119,7 +119,7 @@ async function connectOver(
     if (answer.kind === 'waiting' || answer.respond === undefined)
       throw new RemoteError('BAD_RESPONSE', "the base station did not return the device's answer");
     const { route, routeResetToken: resetToken } = answer;
-    return await prepared.establish(answer.respond, host.routePath(channel, route, { resetToken, onUnused: giveBack }));
+    return await prepared.establish(answer.respond, host.routes.path(channel, route, { resetToken, onUnused: giveBack }));
   } finally {
     prepared.cancel();
   }
@@ -152,7 +152,7 @@ export async function askBareRoute(
         if (answer.kind === 'waiting')
           return { refused: new RemoteError('BAD_RESPONSE', "the base station did not return the device's answer") };
         noteSeen(channel, answer);
-        return { path: host.routePath(channel, answer.route, { resetToken: answer.routeResetToken, onUnused: giveBack }) };
+        return { path: host.routes.path(channel, answer.route, { resetToken: answer.routeResetToken, onUnused: giveBack }) };
       } catch (error) {
         if (!channel.isOpen) throw error;
         return { refused: asSvcError(error) };

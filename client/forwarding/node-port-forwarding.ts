@@ -206,7 +206,7 @@ export class PortForwarding {
   #totalLoss(): DatagramLoss {
     const counts = this.#udpPorts.map((port) => port.stats());
     const sum = (reason: 'tooLong' | 'dropped' | 'incomplete'): number => counts.reduce((all, one) => all + one[reason], 0);
-    const lost = this.#lostBefore + (this.#session?.flows.lost ?? 0);
+    const lost = this.#lostBefore + (this.#session?.datagrams.lost ?? 0);
     return { tooLong: sum('tooLong'), dropped: sum('dropped'), incomplete: sum('incomplete'), lost };
   }
 
@@ -234,7 +234,7 @@ export class PortForwarding {
         else if (event === 'RELIEVED') this.#report({ kind: 'relieved' });
       },
     });
-    this.#lostBefore += this.#session?.flows.lost ?? 0;
+    this.#lostBefore += this.#session?.datagrams.lost ?? 0;
     this.#session = this.#found[0]?.session ?? null;
     for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);
     this.#report({ kind: 'connected', connection });

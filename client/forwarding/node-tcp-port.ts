@@ -32,7 +32,7 @@ export interface TcpPortOptions {
 }
 
 interface Target {
-  readonly session: Pick<Session, 'isOpen' | 'restReason' | 'startStream'>;
+  readonly session: Pick<Session, 'isOpen' | 'restReason' | 'streams'>;
   readonly streamPort: number;
 }
 
@@ -122,7 +122,7 @@ export class TcpPort {
   #carry(socket: Socket, { session, streamPort }: Target): void {
     let stream: SessionStream;
     try {
-      stream = session.startStream(streamPort);
+      stream = session.streams.start(streamPort);
     } catch {
       // The session has just ended.
       this.#reset(socket);

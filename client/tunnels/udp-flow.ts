@@ -49,7 +49,7 @@ export class LocalFlow {
   /** Opens the stream. Datagrams of the device may arrive at once. @throws NOT_CONNECTED when the session is over */
   start(): void {
     const { session, streamPort } = this.#options;
-    const stream = session.startStream(streamPort);
+    const stream = session.streams.start(streamPort);
     this.#stream = stream;
     this.#begin(stream);
     stream.opened.then(
@@ -94,7 +94,7 @@ export class LocalFlow {
       this.#lastUsed = this.#options.clock.now();
       this.#options.receive(payload);
     };
-    const datagrams = this.#options.session.flows.open(stream.id, receive, this.#options.counts);
+    const datagrams = this.#options.session.datagrams.open(stream.id, receive, this.#options.counts);
     this.#datagrams = datagrams;
     for (const payload of this.#waiting.splice(0)) datagrams.send(payload);
   }

@@ -107,7 +107,7 @@ export class UdpTunnelListener implements TunnelListener {
   /** Sets the target, until the session ends. Earlier flows end. */
   attach(session: Session, streamPort: number): void {
     this.#endFlows();
-    session.onDatagram = (datagram) => session.flows.receive(datagram);
+    session.onDatagram = (datagram) => session.datagrams.receive(datagram);
     this.#target = { session, streamPort };
   }
 

@@ -64,6 +64,8 @@ export interface EndpointConfig {
   readonly capacity?: number;
   /** 32 random bytes stored beside the identity key, never shared with another node. */
   readonly resetSecret: Uint8Array;
+  /** Called when the application has called a connection: there may be packets, and an earlier timeout. */
+  readonly touched?: () => void;
 }
 
 /** The responder to reach, the key to prove, and the properties to expect. */

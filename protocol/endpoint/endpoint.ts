@@ -274,6 +274,7 @@ function newContext(config: EndpointConfig, hooks: Pick<RegistryHooks, 'released
   const further = Math.min(FURTHER_IDS * Math.max(limits.connections, capacity), MAX_FURTHER_IDS);
   const registry = new Registry(stats, {
     ...hooks,
+    touched: config.touched ?? (() => {}),
     idsChanged: (slot, inForce, core) => updateIds(context, slot, inForce, core),
     pathRemoved: (path) => leaveRoute(context, path),
   });

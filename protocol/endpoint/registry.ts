@@ -27,6 +27,8 @@ export type EndpointEvent =
 
 /** Callbacks of the registry to the endpoint. */
 export interface RegistryHooks {
+  /** The application has called a connection. */
+  touched(): void;
   /** A connection is gone for good. */
   released(slot: Slot): void;
   idsChanged(slot: Slot, ids: ConnectionIds, core: CoreConnection): void;
@@ -84,6 +86,7 @@ export class Slot implements Timed, ConnectionOwner, RemoteIdOwner {
 
   touched(): void {
     this.#registry.ready(this);
+    this.#registry.hooks.touched();
   }
 
   eventful(): void {

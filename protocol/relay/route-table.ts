@@ -29,7 +29,7 @@ import { RouteIds } from './route-id.ts';
  * connections of one peer may share a path.
  */
 export interface RouteChannel {
-  readonly validatedPath: Path;
+  readonly paths: { readonly validated: Path };
 }
 
 /** Limits of routes. */
@@ -68,7 +68,7 @@ export interface RouteEnd {
   /** 8 bytes: the id in the Route headers that this end sends and receives. */
   readonly id: Uint8Array;
   /**
-   * Its `validatedPath` leads to this end: the id is valid only from there, and packets of the other end go there.
+   * Its `paths.validated` leads to this end: the id is valid only from there, and packets of the other end go there.
    */
   readonly channel: RouteChannel;
   /** Authenticates a Reset of the id to this end; 16 bytes. */
@@ -271,7 +271,7 @@ export class RouteTable {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');
     const end = this.#ends.get(u32(datagram, 1));
     if (end === undefined || end.check !== u32(datagram, 5)) return this.#drop('unknown');
-    if (end.channel.validatedPath !== path) return this.#drop('wrongPath');
+    if (end.channel.paths.validated !== path) return this.#drop('wrongPath');
     if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
     datagram.set(end.other.id, 1);
     end.usedAt = now;

@@ -107,7 +107,7 @@ export interface ConnectTarget {
 }
 
 /**
- * A direct target: numeric `address` and `port` (from the first socket unless `socket`, an index into `Host.sockets`,
+ * A direct target: numeric `address` and `port` (from the first socket unless `socket`, an index into `Sockets.bound`,
  * names another), or a ready `path`.
  */
 export type ConnectOptions = ConnectTarget & ({ address: string; port: number; socket?: number } | { path: Path });

@@ -9,9 +9,9 @@
 
 import type { Clock } from '../../platform/environment.ts';
 import { CloseCode } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import { pause } from '../pause.ts';
 import type { Session } from '../session/session.ts';
-import { whileOpen } from '../session/while-open.ts';
 import { defaultParameters } from './defaults.ts';
 
 /** ms that the last packets have to leave. */
@@ -39,9 +39,10 @@ export class Goodbye {
   }
 
   /** Call when this end has closed a session. */
-  noteClosed({ connection, path }: Session): void {
+  noteClosed({ connection }: Session): void {
+    const { path } = connection;
     if (path.kind !== 'route') return;
-    const rtt = whileOpen(() => connection.paths.stats(path)?.rtt, undefined);
+    const rtt = orElse(() => connection.paths.stats(path)?.rtt, undefined);
     // RFC 9002 §5.3, §6.2.1: the PTO after a first sample.
     const timeout = rtt === undefined ? LONGEST_REPEAT : 3 * rtt + defaultParameters.maxAckDelay;
     const until = Math.min(this.#clock.now() + Math.min(timeout, LONGEST_REPEAT), this.#latest);
@@ -60,7 +61,8 @@ export class Goodbye {
   async #leave(sessions: Iterable<Session>, isAwaited: boolean): Promise<void> {
     this.#latest = this.#clock.now() + LONGEST_REPEAT;
     if (isAwaited) this.#repeatsUntil = this.#latest;
-    for (const session of [...sessions]) if (!session.initiator || session.path.kind === 'route') void session.close(CloseCode.SHUTDOWN);
+    for (const session of [...sessions])
+      if (!session.connection.initiator || session.connection.path.kind === 'route') void session.close(CloseCode.SHUTDOWN);
     const left = (): number => this.#repeatsUntil - this.#clock.now();
     if (left() <= 0) return;
     await this.within(this.#flush());

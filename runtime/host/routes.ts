@@ -4,7 +4,9 @@
  * When the channel ends, so do the sessions on its routes: nothing can reach them any more.
  */
 import { hex } from '@scure/base';
+import type { Clock } from '../../platform/environment.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
+import type { Endpoint, RouteOptions as EndpointRouteOptions } from '../../protocol/endpoint/index.ts';
 import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from '../session/session.ts';
@@ -69,7 +71,7 @@ class RoutePath implements Path {
   readonly #resetToken: string | null;
 
   constructor(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined) {
-    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.validatedPath;
+    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.connection.validatedPath;
     this.key = `route:${hex.encode(id)}@${key}`;
     this.#id = packed(id);
     // The link beyond the station is unknown, whatever the link to the station is.
@@ -92,33 +94,97 @@ class RoutePath implements Path {
   }
 
   get address(): string {
-    return this.#channel.validatedPath.address;
+    return this.#channel.connection.validatedPath.address;
   }
 
   get port(): number {
-    return this.#channel.validatedPath.port;
+    return this.#channel.connection.validatedPath.port;
   }
 
   get socket(): number {
-    return this.#channel.validatedPath.socket;
+    return this.#channel.connection.validatedPath.socket;
   }
+}
+
+export interface RoutesOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  /** Null while the core restarts: then no route is used. */
+  readonly endpoint: () => Pick<Endpoint, 'accept' | 'offerRoute' | 'usesRoute' | 'withdrawRoute'> | null;
+  /** @throws LocalError STOPPED when the host is closed, CORE_FAILED while the core restarts */
+  readonly openEndpoint: () => Pick<Endpoint, 'accept' | 'offerRoute'>;
+  /** Wakes the driver. */
+  readonly wake: () => void;
 }
 
 /** All routes of a host. */
 export class Routes {
+  readonly #options: RoutesOptions;
   readonly #routes = new Map<Path, Entry>();
 
-  /** Returns the route with this id over this channel; same arguments, same path object. */
-  add(channel: Session, id: Uint8Array, options: RouteOptions, now: number): Route {
-    const packedId = packed(id);
-    for (const known of this.#routes.values()) if (known.path.is(packedId, channel)) return known;
-    const entry = new Entry(channel, id, options, now);
-    this.#routes.set(entry.path, entry);
-    return entry;
+  constructor(options: RoutesOptions) {
+    this.#options = options;
   }
 
-  find(path: Path): Route | undefined {
-    return this.#routes.get(path);
+  /**
+   * Returns the path through the base station that is the peer of `channel`, for our own route id (8 bytes). Same
+   * arguments, same object. Sessions on it end with CLOSED when the channel ends, or when the station sends a Reset
+   * with `resetToken` (16 bytes). `onUnused` is called when the route is no longer used, unless the channel has ended.
+   */
+  path(channel: Session, id: Uint8Array, options: RouteOptions = {}): Path {
+    this.#prune();
+    const packedId = packed(id);
+    for (const { path } of this.#routes.values()) if (path.is(packedId, channel)) return path;
+    const entry = new Entry(channel, id, options, this.#options.clock.now());
+    this.#routes.set(entry.path, entry);
+    return entry.path;
+  }
+
+  /**
+   * Accepts a relayed Initiate (device: POST /p2p/connect) and returns the Respond packet for the answer. The session
+   * appears in onSession when the Complete arrives on `path`.
+   * @throws RemoteError when it is refused
+   */
+  accept(initiate: Uint8Array, path: Path): Uint8Array {
+    const { clock, openEndpoint, wake } = this.#options;
+    const respond = openEndpoint().accept(initiate, path, clock.now(), this.optionsOf(path));
+    wake();
+    return respond;
+  }
+
+  /**
+   * Offers a route to an open session (device: POST /p2p/connect without Initiate): the session whose peer sends to our
+   * connection id `id` takes it when a packet of that peer arrives there.
+   * @throws RemoteError NOT_FOUND: no session has the id
+   */
+  offer(id: Uint8Array, channel: Session, routeId: Uint8Array, options: RouteOptions): void {
+    const { clock, openEndpoint, wake } = this.#options;
+    const endpoint = openEndpoint();
+    const path = this.path(channel, routeId, options);
+    const isNew = !this.#isUsed(path);
+    try {
+      endpoint.offerRoute(id, path, clock.now(), this.optionsOf(path));
+    } catch (error) {
+      // The refusal tells the station from its side.
+      if (isNew) this.#routes.delete(path);
+      throw error;
+    }
+    wake();
+  }
+
+  /** The address of a route's far end, an unverified claim of the station; undefined without one. */
+  peerAddress(path: Path): SocketAddress | undefined {
+    return this.#routes.get(path)?.peerAddress;
+  }
+
+  /** Returns the channel to the station behind a route; undefined for a path that is not a route of this host. */
+  channelOf(path: Path): Session | undefined {
+    return this.#routes.get(path)?.channel;
+  }
+
+  /** For the endpoint: what it must know of a path. */
+  optionsOf(path: Path): EndpointRouteOptions {
+    const routeResetToken = this.#routes.get(path)?.resetToken;
+    return routeResetToken === undefined ? {} : { routeResetToken };
   }
 
   /** Removes a route that is no longer used. */
@@ -129,16 +195,14 @@ export class Routes {
     if (route.channel.isOpen) route.onUnused?.(route.channel, route.path.route);
   }
 
-  /** Removes a route whose offer failed: the refusal tells the station from its side. */
-  forget(path: Path): void {
-    this.#routes.delete(path);
-  }
-
   /** Removes the routes of a channel and returns their paths. */
   removeOf(channel: Session): Path[] {
     const paths: Path[] = [];
     for (const [path, route] of this.#routes) if (route.channel === channel) paths.push(path);
-    for (const path of paths) this.#routes.delete(path);
+    for (const path of paths) {
+      this.#routes.delete(path);
+      this.#options.endpoint()?.withdrawRoute(path);
+    }
     return paths;
   }
 
@@ -146,14 +210,16 @@ export class Routes {
     return this.#routes.size;
   }
 
-  /**
-   * Forgets routes whose connect never completed.
-   * @param isUsed returns true for paths of connections and of handshakes under way
-   */
-  prune(isUsed: (path: Path) => boolean, now: number): void {
+  /** Forgets routes whose connect never completed. */
+  #prune(): void {
+    const now = this.#options.clock.now();
     for (const [path, route] of this.#routes) {
       const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
-      if (due && !isUsed(path)) this.unused(path);
+      if (due && !this.#isUsed(path)) this.unused(path);
     }
+  }
+
+  #isUsed(path: Path): boolean {
+    return this.#options.endpoint()?.usesRoute(path) ?? false;
   }
 }

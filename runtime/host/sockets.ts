@@ -10,14 +10,16 @@ import type { Driver } from '../driver.ts';
 import type { Bind } from './config.ts';
 
 export interface SocketsOptions {
-  readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'remove' | 'wake'>;
+  readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'receive' | 'remove' | 'wake'>;
   readonly clock: Pick<Clock, 'defer'>;
+  /** @throws LocalError STOPPED when the host is closed */
+  readonly assertOpen: () => void;
   /** Migrates or ends everything that runs over the socket. */
   readonly leave: (socket: DatagramSocket, reason: SvcError) => void;
 }
 
 export class Sockets {
-  /** Bound sockets, in the order of their binds. */
+  /** Bound sockets, in the order of their binds, without WebSockets. */
   readonly bound: BoundSocket[] = [];
   readonly #options: SocketsOptions;
   readonly #adopted = new Set<DatagramSocket>();
@@ -26,17 +28,36 @@ export class Sockets {
     this.#options = options;
   }
 
-  /** @returns the socket, which the driver has closed if it opened too late */
-  bind(bind: Bind): Promise<BoundSocket> {
-    return this.#options.driver.bind(bind);
+  /**
+   * Binds another socket, used like those of the configuration: peers may use it, and a connect may leave by it.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port or host), STOPPED when the host closes
+   */
+  async bind(bind: Bind): Promise<BoundSocket> {
+    const { assertOpen, driver } = this.#options;
+    assertOpen();
+    const socket = await driver.bind(bind);
+    // The driver has closed a socket that opened too late.
+    assertOpen();
+    this.bound.push(socket);
+    return socket;
   }
 
-  /** @param inCommon the socket shares packet slots with all that were adopted this way */
-  adopt(socket: DatagramSocket, inCommon: boolean): void {
-    if (this.has(socket)) return;
-    this.#options.driver.add(socket, inCommon);
-    if (isBound(socket)) this.bound.push(socket);
-    else this.#adopted.add(socket);
+  /**
+   * Adopts a socket that was opened elsewhere: used and closed like those of `bind`. Does nothing for one that the host
+   * has. One whose peers have addresses joins `bound`; a WebSocket has one path, its own.
+   * @param ownShare its own share of packet slots. Default: all sockets adopted this way have one in common.
+   * @returns the receiver of its datagrams
+   * @throws LocalError STOPPED when the host is closed
+   */
+  adopt(socket: DatagramSocket, ownShare = false): (datagram: Uint8Array, path: Path) => void {
+    const { assertOpen, driver } = this.#options;
+    assertOpen();
+    if (!this.has(socket)) {
+      driver.add(socket, !ownShare);
+      if (isBound(socket)) this.bound.push(socket);
+      else this.#adopted.add(socket);
+    }
+    return driver.receive;
   }
 
   has(socket: DatagramSocket): boolean {
@@ -44,13 +65,18 @@ export class Sockets {
   }
 
   /**
-   * Closes a socket once its sessions have sent their closing packets there. Harmless for one that the host does not
-   * have.
+   * Closes a socket and everything that depends on it. Resolves when it is closed, after its sessions have sent their
+   * closing packets there. Harmless for a socket that the host does not have.
+   * - Connects under way on it fail with STOPPED.
+   * - Sessions lose their paths on it. One with another path migrates there by failover. One without ends with STOPPED
+   *   and notifies its peer; if it was a channel to a base station, sessions on its routes end with CLOSED.
+   * - Answers to handshakes that came in on it are dropped.
    */
-  async unbind(socket: DatagramSocket, reason: SvcError): Promise<void> {
+  async unbind(socket: DatagramSocket): Promise<void> {
     const { driver, leave } = this.#options;
     if (!this.#forget(socket)) return;
-    leave(socket, reason);
+    const name = 'port' in socket ? `the socket on port ${socket.port}` : 'the WebSocket';
+    leave(socket, new LocalError('STOPPED', `${name} was closed`));
     // Drop late arrivals: they could open a session, or validate a path, that ends with the socket.
     const stopIgnoring = driver.intercept((_, path) => path.socket === socket.index);
     await this.#handedOver();
@@ -58,7 +84,10 @@ export class Sockets {
     stopIgnoring();
   }
 
-  /** Removes a socket that no longer carries anything. Harmless for one that the host does not have. */
+  /**
+   * Removes a WebSocket that has ended, without notifying peers. Sessions without another path end with `reason`, or
+   * rest. Harmless for a socket that the host does not have.
+   */
   drop(socket: DatagramSocket, reason: SvcError): void {
     const { driver, leave } = this.#options;
     if (!this.#forget(socket)) return;
@@ -66,7 +95,7 @@ export class Sockets {
     driver.remove(socket);
   }
 
-  /** Swaps the socket with the first bound one. */
+  /** Swaps the socket with the first bound one, from which connects leave. */
   promote(socket: BoundSocket): void {
     const position = this.bound.indexOf(socket);
     if (position > 0) [this.bound[0], this.bound[position]] = [socket, this.bound[0]!];

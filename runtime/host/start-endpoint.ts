@@ -7,12 +7,16 @@ import type { HostConfig, HostLimits } from './config.ts';
 import { defaultParameters } from './defaults.ts';
 import type { Running } from './restarting-engine.ts';
 
-/** @throws LocalError NOT_IMPLEMENTED (no wasm SIMD here), OUT_OF_MEMORY */
+/**
+ * @param touched called after each call on a connection: the driver has something to do
+ * @throws LocalError NOT_IMPLEMENTED (no wasm SIMD here), OUT_OF_MEMORY
+ */
 export async function startEndpoint(
   environment: Environment,
   config: HostConfig,
   limits: HostLimits,
   resetSecret: Uint8Array,
+  touched: () => void,
 ): Promise<Running> {
   const { responder, info, acceptStreams, streamWindow, congestion, capacity } = config;
   const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
@@ -24,6 +28,7 @@ export async function startEndpoint(
     parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
     limits,
     resetSecret,
+    touched,
     ...(capacity === undefined ? {} : { capacity }),
     ...(responder === undefined ? {} : { responder }),
     ...(info === undefined ? {} : { info }),

@@ -273,7 +273,7 @@ export class HostKeepAlive {
   #apply(session: Session, followed: Followed<KeepAliveWish>): void {
     const { profile, explicit } = followed.wish;
     const { interval } = this.#runner;
-    const isRelayed = session.type === 'RELAY';
+    const isRelayed = session.paths.type === 'RELAY';
     const learned = isRelayed ? interval : Math.min(UNLEARNED_INTERVAL, interval ?? UNLEARNED_INTERVAL);
     const webSocketInterval = this.#webSocketInterval(isRelayed ? this.#options.channelOf(session) : null);
     set(
@@ -285,7 +285,7 @@ export class HostKeepAlive {
 
   /** Returns the longest interval over the WebSocket of a channel, ms; undefined where there is none. */
   #webSocketInterval(channel: Session | null): number | undefined {
-    return channel?.path.kind === 'websocket' ? this.#idleLimit.interval : undefined;
+    return channel?.paths.active.kind === 'websocket' ? this.#idleLimit.interval : undefined;
   }
 
   #profileOf({ profile }: ChannelWish): KeepAliveProfile {
@@ -295,7 +295,7 @@ export class HostKeepAlive {
   /** Returns where a mapping can be measured: at a station with only this host's own NAT in between. */
   #server(): SocketAddress | null {
     for (const channel of this.#channels.keys()) {
-      const { kind, address } = channel.validatedPath;
+      const { kind, address } = channel.paths.validated;
       if (kind !== 'udp') continue;
       const bytes = parseAddress(address);
       if (bytes === null || isLoopback(bytes) || this.#options.isNear(address)) continue;

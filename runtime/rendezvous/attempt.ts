@@ -19,7 +19,17 @@ import {
   encodeRendezvousUpdate,
 } from '../../protocol/control/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
-import { Agent, type AgentView, type AttemptFacts, type Pair, type RoundBudget, reportOf } from '../../protocol/rendezvous/index.ts';
+import {
+  Agent,
+  type AgentView,
+  type AttemptFacts,
+  disabledByPeer,
+  type NotDirect,
+  notDirect,
+  type Pair,
+  type RoundBudget,
+  reportOf,
+} from '../../protocol/rendezvous/index.ts';
 import type { Observation } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Gathered } from './gatherer.ts';
@@ -87,9 +97,9 @@ export class Attempt {
         key: this.#key,
         role: 'client',
         budget,
-        rtt: session.rtt,
+        rtt: session.paths.rtt,
         hardNat,
-        sprayReason: `${session.remoteFingerprint} ${gatherer.network(station)}`,
+        sprayReason: `${session.peer.fingerprint} ${gatherer.network(station)}`,
         isNear: (address) => gatherer.isNear(address),
         isUsable: (candidate) => gatherer.isUsable(candidate),
         reach: (address) => gatherer.reach(address),
@@ -107,10 +117,16 @@ export class Attempt {
         else this.#end();
       },
     });
-    this.#cancelGathering = gatherer.gather(station, session.verified !== 'none', (view) => {
+    this.#cancelGathering = gatherer.gather(station, session.peer.verified !== 'none', (view) => {
       this.#gathered = view;
       this.#runner.with((each, now) => each.setLocal(view, now));
     });
+  }
+
+  /** For the search: handles the pairs that answer until then, in place of an earlier schedule. */
+  chooseIn(time: number, run: () => void): void {
+    this.cancelChoice();
+    this.cancelChoice = this.#options.end.host.environment.clock.schedule(time, run);
   }
 
   /** Returns the path of a pair that answered; see `AgentRunner.pathOf`. */
@@ -207,7 +223,8 @@ export class Attempt {
     const { session, budget } = this.#options;
     this.verdict = 'answered';
     // A device whose key is known is trusted to name only its own addresses.
-    if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(this.#options.end.gatherer.reach(address));
+    if (session.peer.verified !== 'none')
+      for (const { address } of state.candidates) budget.trust(this.#options.end.gatherer.reach(address));
     this.#runner.with((agent, now) => agent.setRemote(state, now));
     if (this.#isStale && !this.#updating) void this.#update();
   }
@@ -248,4 +265,20 @@ export class Attempt {
 /** Returns whether the views differ in nothing that the device acts upon. */
 function isSame(a: AgentView, b: AgentView | null): boolean {
   return b !== null && a.number === b.number && a.opened === b.opened && a.spray === b.spray;
+}
+
+/** Returns when the sprayed stage may begin, as far as an attempt has shown: 0 where it has not. */
+export function sprayFrom(facts: AttemptFacts | undefined): number {
+  const from = facts?.sprayFrom ?? 0;
+  return from === Number.POSITIVE_INFINITY ? 0 : from;
+}
+
+/**
+ * Returns what the device's answer alone explains. All may change: the client gets paired, a slot is freed, or the
+ * network was silent.
+ */
+export function whyOf(verdict: AttemptVerdict): NotDirect | null {
+  if (verdict === 'refused') return disabledByPeer;
+  if (verdict === 'silent') return notDirect('PEER_TOO_OLD');
+  return verdict === 'busy' ? notDirect('LIMITED') : null;
 }

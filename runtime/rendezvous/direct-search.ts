@@ -9,16 +9,15 @@
  *
  * A connection has at most two direct paths at a time, one of them active. The session's owner reports its migrations
  * (`migrated`) and its end (`stop`). An idle search holds little: `Searches` holds the state shared by several,
- * `Attempt` that of one attempt; its findings are dropped in time.
+ * `SearchPaths` the direct paths, `Attempt` the state of one attempt; its findings are dropped in time.
  */
 
-import type { BoundSocket, Cancel } from '../../platform/environment.ts';
+import type { BoundSocket } from '../../platform/environment.ts';
 import type { PathProbe } from '../../protocol/connection/index.ts';
 import { type Path, placeOfPeer } from '../../protocol/path.ts';
 import {
   type AttemptFacts,
   comparePaths,
-  disabledByPeer,
   explain,
   migrateAt,
   type NotDirect,
@@ -30,12 +29,11 @@ import {
   udpBlocked,
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
-import type { KeepAliveReport } from '../keep-alive/index.ts';
-import { Attempt, type AttemptVerdict } from './attempt.ts';
+import { Attempt, sprayFrom, whyOf } from './attempt.ts';
 import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
-import type { Searches, Waking } from './searches.ts';
+import { SearchPaths } from './search-paths.ts';
+import type { Searches, SearchKind, Waking } from './searches.ts';
 import type { MigratingSession } from './sessions.ts';
-import type { StationView } from './station-view.ts';
 
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is chosen at once. */
 const CHOICE_WAIT = 60;
@@ -48,17 +46,6 @@ const SHORT_LIFE = 30_000;
  * failover takes up to 3 s.
  */
 const CHANGE_TIME = 5_000;
-
-/** State shared by searches of similar connections. */
-export interface SearchKind {
-  /** False: no sprayed stage. */
-  readonly hardNat: boolean;
-  /** Returns the current channel to the station behind the session's route. */
-  stationOf(session: MigratingSession): StationView | null;
-  /** Returns the ms between challenges that keep the relay warm. */
-  keepInterval(): number;
-  keepAliveReport(session: MigratingSession): KeepAliveReport;
-}
 
 export interface DirectSearchOptions {
   readonly session: MigratingSession;
@@ -74,14 +61,10 @@ export class DirectSearch implements Waking {
   /** Unix ms, for the report. */
   readonly #opened: number;
   #migrated: number;
-  /** Sockets that the host adopted for a path. */
-  #adopted: Map<Path, BoundSocket> | null = null;
-  /** Stops listening to `probed`; set while there is a path that a probe may concern. */
-  #stopProbed: Cancel | null = null;
+  /** Created at the first try, and freed when it holds nothing: a host may have many searches at rest. */
+  #paths: SearchPaths | null = null;
   #attempt: Attempt | null = null;
   #round = 0;
-  /** The path that is being validated. */
-  #trying: Path | null = null;
   #migratedAt = Number.NEGATIVE_INFINITY;
   /** When this host changed its network. */
   #changedAt = Number.NEGATIVE_INFINITY;
@@ -117,7 +100,7 @@ export class DirectSearch implements Waking {
     const { clock } = this.#shared;
     const { gatherer } = this.#shared.end;
     const facts = this.#attempt?.facts() ?? this.#last?.facts;
-    const isDirect = this.#session.type === 'DIRECT';
+    const isDirect = this.#session.paths.type === 'DIRECT';
     const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
     const isSprayLeft = this.#attempt === null && why === sprayLimited;
     const at = Math.max(this.#schedule.nextAt, isSprayLeft ? sprayFrom(facts) : 0);
@@ -144,13 +127,13 @@ export class DirectSearch implements Waking {
     if (over === 'relay') this.#lost();
     else this.#won(path, over);
     this.#keep(this.#last?.facts ?? null);
-    this.#rest();
+    if (this.#paths?.rest() === true) this.#paths = null;
     this.#arm();
   }
 
   /** The device has proved its identity, or now knows ours: both ends may name more addresses than before. */
   trustChanged(): void {
-    if (this.#isStopped || this.#session.type === 'DIRECT') return;
+    if (this.#isStopped || this.#session.paths.type === 'DIRECT') return;
     this.#endAttempt();
     this.#schedule.restart(this.#now);
     this.#arm();
@@ -160,8 +143,8 @@ export class DirectSearch implements Waking {
   networkChanged(): void {
     if (this.#isStopped) return;
     this.#endAttempt();
-    if (this.#trying !== null) this.#drop(this.#trying);
-    for (const path of [...(this.#adopted?.keys() ?? [])]) if (!this.#session.paths.includes(path)) this.#forget(path);
+    this.#paths?.dropOther();
+    this.#paths?.releaseLost();
     this.#changedAt = this.#now;
     this.#schedule.restart(this.#now);
     this.#arm();
@@ -172,14 +155,17 @@ export class DirectSearch implements Waking {
     if (this.#isStopped) return;
     this.#shared.remove(this);
     this.#endAttempt();
-    for (const socket of this.#adopted?.values() ?? []) this.#shared.end.host.release(socket);
-    this.#adopted = null;
-    this.#trying = null;
-    this.#rest();
+    this.#paths?.stop();
+    this.#paths = null;
   }
 
   get #isStopped(): boolean {
     return !this.#shared.has(this);
+  }
+
+  get #held(): SearchPaths {
+    this.#paths ??= new SearchPaths(this.#session, this.#shared.end.host, this);
+    return this.#paths;
   }
 
   get #now(): number {
@@ -208,7 +194,7 @@ export class DirectSearch implements Waking {
       return;
     }
     this.#schedule.begin();
-    this.#session.supplyIds();
+    this.#session.paths.supplyIds();
     this.#attempt = new Attempt({
       session: this.#session,
       end,
@@ -226,21 +212,13 @@ export class DirectSearch implements Waking {
     if (attempt === null) return;
     attempt.found.push(pair);
     if (attempt.found.length > 1 && pair.kind !== 'near') return;
-    this.#chooseIn(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
-  }
-
-  /** Schedules the handling of the pairs that answer until then, in place of an earlier schedule. */
-  #chooseIn(time: number, run: () => void): void {
-    const attempt = this.#attempt;
-    if (attempt === null) return;
-    attempt.cancelChoice();
-    attempt.cancelChoice = this.#shared.clock.schedule(time, run);
+    attempt.chooseIn(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
   }
 
   /** Tries the best of the pairs that have answered, unless the path in use is as good. */
   #choose(): void {
     const attempt = this.#attempt;
-    if (attempt === null || this.#trying !== null || !this.#session.isOpen) return;
+    if (attempt === null || (this.#paths?.trying ?? null) !== null || !this.#session.isOpen) return;
     const classes = new Map(attempt.found.map((pair) => [pair, this.#classOf({ kind: 'udp', address: pair.remote.address })]));
     attempt.found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
     const best = attempt.found.shift();
@@ -248,7 +226,7 @@ export class DirectSearch implements Waking {
       this.#attemptOver();
       return;
     }
-    const at = migrateAt(this.#classOf(this.#session.path), classes.get(best)!, this.#migratedAt);
+    const at = migrateAt(this.#classOf(this.#session.paths.active), classes.get(best)!, this.#migratedAt);
     if (at > this.#now) {
       this.#waitForBetter(attempt, at);
       return;
@@ -265,51 +243,11 @@ export class DirectSearch implements Waking {
       this.#attemptOver();
       this.#schedule.postpone(at);
       this.#arm();
-    } else this.#chooseIn(BETTER_WAIT, () => this.#attemptOver());
+    } else attempt.chooseIn(BETTER_WAIT, () => this.#attemptOver());
   }
 
   #try(path: Path, adopted: BoundSocket | null): void {
-    const session = this.#session;
-    if (adopted !== null) {
-      this.#adopted ??= new Map();
-      this.#adopted.set(path, adopted);
-    }
-    this.#makeRoom(path);
-    if (session.path.kind === 'route') session.keepPath(session.path, this.#kind.keepInterval());
-    this.#trying = path;
-    this.#stopProbed ??= session.on('probed', (probe) => this.#probed(probe));
-    if (session.migrate(path)) return;
-    this.#drop(path);
-    this.#attemptOver();
-  }
-
-  /** Drops inactive direct paths to make room for a new one. */
-  #makeRoom(coming: Path | null = null): void {
-    const session = this.#session;
-    for (const path of session.paths) if (path.kind === 'udp' && path !== session.path && path !== coming) this.#drop(path);
-  }
-
-  #drop(path: Path): void {
-    if (this.#trying === path) this.#trying = null;
-    this.#session.removePath(path);
-    this.#forget(path);
-  }
-
-  #forget(path: Path): void {
-    const adopted = this.#adopted?.get(path);
-    if (adopted !== undefined) {
-      this.#adopted?.delete(path);
-      if (this.#adopted?.size === 0) this.#adopted = null;
-      this.#shared.end.host.release(adopted);
-    }
-    this.#rest();
-  }
-
-  /** Stops listening when no path is left that a probe could concern. */
-  #rest(): void {
-    if (this.#trying !== null || this.#adopted !== null) return;
-    this.#stopProbed?.();
-    this.#stopProbed = null;
+    if (!this.#held.try(path, adopted, this.#kind.keepInterval())) this.#attemptOver();
   }
 
   /**
@@ -317,10 +255,10 @@ export class DirectSearch implements Waking {
    * dropped.
    */
   #won(path: Path, over: PathClass): void {
-    if (this.#trying !== null && this.#trying !== path) this.#drop(this.#trying);
+    this.#paths?.dropOther(path);
     const mayImprove = this.#mayImprove(over);
     this.#migratedAt = this.#now;
-    this.#trying = null;
+    if (this.#paths !== null) this.#paths.trying = null;
     this.#why = null;
     this.#endAttempt();
     this.#schedule.succeeded(this.#now, over === 'lan');
@@ -340,7 +278,7 @@ export class DirectSearch implements Waking {
    */
   #lost(): void {
     this.#endAttempt();
-    this.#makeRoom();
+    this.#held.makeRoom();
     this.#why = null;
     this.#shared.end.gatherer.forget();
     const isLostWithNetwork = this.#now - this.#changedAt < CHANGE_TIME;
@@ -350,10 +288,10 @@ export class DirectSearch implements Waking {
     else this.#schedule.restart(this.#now);
   }
 
-  #probed({ path, answered, forgotten }: PathProbe): void {
-    if (forgotten) this.#forget(path);
-    if (path !== this.#trying || answered) return;
-    this.#drop(path);
+  /** For its paths. */
+  probed({ path, answered }: PathProbe): void {
+    if (this.#paths === null || path !== this.#paths.trying || answered) return;
+    this.#paths.drop(path);
     if (this.#attempt === null) return;
     // Checks of 76 bytes passed.
     this.#attempt.isLargeDropped = true;
@@ -364,11 +302,11 @@ export class DirectSearch implements Waking {
   /** The attempt brings no further pairs. */
   #attemptOver(): void {
     const attempt = this.#attempt;
-    if (attempt === null || this.#trying !== null) return;
+    if (attempt === null || (this.#paths?.trying ?? null) !== null) return;
     const facts = attempt.facts();
     const { verdict, isPredicting } = attempt;
     this.#endAttempt();
-    if (this.#session.type === 'DIRECT') {
+    if (this.#session.paths.type === 'DIRECT') {
       this.#schedule.succeeded(this.#now, false);
       this.#arm();
     } else if (verdict === 'unknown') {
@@ -406,23 +344,7 @@ export class DirectSearch implements Waking {
 
   /** Keeps an attempt's findings while the connection is relayed, and for a moment of a direct one. */
   #keep(facts: AttemptFacts | null): void {
-    const until = this.#session.type === 'DIRECT' ? this.#now + FACTS_KEPT : Number.POSITIVE_INFINITY;
+    const until = this.#session.paths.type === 'DIRECT' ? this.#now + FACTS_KEPT : Number.POSITIVE_INFINITY;
     this.#last = facts === null ? null : { facts, until };
   }
-}
-
-/** Returns when the sprayed stage may begin, as far as an attempt has shown: 0 where it has not. */
-function sprayFrom(facts: AttemptFacts | undefined): number {
-  const from = facts?.sprayFrom ?? 0;
-  return from === Number.POSITIVE_INFINITY ? 0 : from;
-}
-
-/**
- * Returns what the device's answer alone explains. All may change: the client gets paired, a slot is freed, or the
- * network was silent.
- */
-function whyOf(verdict: AttemptVerdict): NotDirect | null {
-  if (verdict === 'refused') return disabledByPeer;
-  if (verdict === 'silent') return notDirect('PEER_TOO_OLD');
-  return verdict === 'busy' ? notDirect('LIMITED') : null;
 }

@@ -9,7 +9,7 @@
  * lost. Validation, migration and failover belong to the core, which knows nothing of candidates.
  */
 export { AgentRunner } from './agent-runner.ts';
-export { DirectSearch, type DirectSearchOptions, type SearchKind } from './direct-search.ts';
+export { DirectSearch, type DirectSearchOptions } from './direct-search.ts';
 export { Gatherer, type GathererOptions } from './gatherer.ts';
 export { LocalEnd, type LocalEndOptions } from './local-end.ts';
 export type { PathReport, PathsReport, PathTimes, StationReport } from './paths-report.ts';
@@ -17,7 +17,7 @@ export { classOf, idleReport, pathReports, restReport, stationReport } from './p
 export { isPeerAddress } from './peer-address.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
-export { Searches } from './searches.ts';
+export { Searches, type SearchKind } from './searches.ts';
 export type { AskingSession, MigratingSession, ServingSession } from './sessions.ts';
 export { type StationView, stationView } from './station-view.ts';
 export { StunDispatcher } from './stun-dispatcher.ts';

@@ -94,7 +94,7 @@ export function idleReport(
   station: StationReport | null,
   keepAlive: KeepAliveReport,
 ): PathsReport {
-  const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
+  const whyNotDirect = session.paths.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
     paths: pathReports(session, null, isNear),
     rest: restReport(session),
@@ -121,11 +121,11 @@ export function stationReport(station: StationView | null, gatherer: Pick<Gather
 
 /** @param times null where they were not recorded: `since` is 0 */
 export function pathReports(session: PathsOfSession, times: PathTimes | null, isNear: (address: string) => boolean): readonly PathReport[] {
-  return session.paths.map((path) => {
+  return session.paths.all.map((path) => {
     const { address, port } = path;
-    const active = path === session.path;
+    const active = path === session.paths.active;
     // Before the first sample the smoothed round trip is a guess (RFC 9002 §6.2.2).
-    const { rtt = 0, minimumRtt = 0 } = session.pathStats(path) ?? {};
+    const { rtt = 0, minimumRtt = 0 } = session.paths.stats(path) ?? {};
     return {
       active,
       over: classOf(path, isNear),

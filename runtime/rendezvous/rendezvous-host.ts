@@ -27,11 +27,11 @@ export function rendezvousHost(host: Host): RendezvousHost {
   return {
     environment: host.environment,
     get socket() {
-      return host.sockets[0]!;
+      return host.sockets.bound[0]!;
     },
-    send: (datagram, path, hopLimit) => host.send(datagram, path, hopLimit),
-    intercept: (interceptor) => host.intercept(interceptor),
-    adopt: (socket) => host.adopt(socket),
-    release: (socket) => void host.unbind(socket),
+    send: (datagram, path, hopLimit) => host.datagrams.send(datagram, path, hopLimit),
+    intercept: (interceptor) => host.datagrams.intercept(interceptor),
+    adopt: (socket) => host.sockets.adopt(socket),
+    release: (socket) => void host.sockets.unbind(socket),
   };
 }

@@ -145,7 +145,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     if (ongoing === undefined) return;
     const facts = this.#factsOf(ongoing);
     // The client does not say why it uses none of the pairs that answered.
-    const isUnused = session.type === 'RELAY' && facts.pairs.some(({ state }) => state === 'answered');
+    const isUnused = session.paths.type === 'RELAY' && facts.pairs.some(({ state }) => state === 'answered');
     this.#remember(session, { ...facts, isLargeDropped: isUnused });
     this.#rounds.delete(session);
     for (const stop of ongoing.stops) stop();
@@ -198,7 +198,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     past.facts = facts;
     past.cancelForgetting?.();
     past.cancelForgetting = null;
-    if (!session.isOpen || session.type === 'RELAY') return;
+    if (!session.isOpen || session.paths.type === 'RELAY') return;
     // The timer holds no reference to the session.
     past.cancelForgetting = this.#options.end.host.environment.clock.schedule(FACTS_KEPT, () => {
       past.facts = null;
@@ -260,9 +260,9 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       key,
       role: 'device',
       budget,
-      rtt: session.rtt,
+      rtt: session.paths.rtt,
       hardNat,
-      sprayReason: `${session.remoteFingerprint} ${gatherer.network(this.#options.station())}`,
+      sprayReason: `${session.peer.fingerprint} ${gatherer.network(this.#options.station())}`,
       isNear: (address) => gatherer.isNear(address),
       isUsable: (candidate) => gatherer.isUsable(candidate),
       reach: (address) => gatherer.reach(address),
@@ -286,7 +286,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   #review(session: S): void {
     const sockets = this.#past.get(session)?.adopted ?? null;
     if (sockets === null || this.#rounds.has(session)) return;
-    const used = new Set(session.isOpen ? session.paths.filter(({ kind }) => kind === 'udp').map(({ socket }) => socket) : []);
+    const used = new Set(session.isOpen ? session.paths.all.filter(({ kind }) => kind === 'udp').map(({ socket }) => socket) : []);
     for (const socket of sockets) {
       if (used.has(socket.index)) continue;
       sockets.delete(socket);

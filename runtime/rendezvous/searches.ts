@@ -7,7 +7,10 @@ import type { Cancel, Clock, Environment, Log } from '../../platform/environment
 import { u32 } from '../../protocol/packet/index.ts';
 import type { HostBudget } from '../../protocol/rendezvous/index.ts';
 import { Alarm } from '../alarm.ts';
+import type { KeepAliveReport } from '../keep-alive/index.ts';
 import type { LocalEnd } from './local-end.ts';
+import type { MigratingSession } from './sessions.ts';
+import type { StationView } from './station-view.ts';
 
 /** One search. */
 export interface Waking {
@@ -17,6 +20,17 @@ export interface Waking {
   wake(): void;
   /** This host is in another network. */
   networkChanged(): void;
+}
+
+/** State shared by searches of similar connections. */
+export interface SearchKind {
+  /** False: no sprayed stage. */
+  readonly hardNat: boolean;
+  /** Returns the current channel to the station behind the session's route. */
+  stationOf(session: MigratingSession): StationView | null;
+  /** Returns the ms between challenges that keep the relay warm. */
+  keepInterval(): number;
+  keepAliveReport(session: MigratingSession): KeepAliveReport;
 }
 
 export class Searches {

@@ -1,16 +1,24 @@
 /** The parts of a session that each piece of the rendezvous needs: its decisions run against anything that has them. */
-import type { Session } from '../session/index.ts';
+import type { Session, SessionPaths } from '../session/index.ts';
 
 /** A client's session, in which one attempt talks with the device. */
-export type AskingSession = Pick<Session, 'remoteFingerprint' | 'verified' | 'rtt' | 'request' | 'observe'>;
+export interface AskingSession extends Pick<Session, 'request' | 'observe'> {
+  readonly peer: Pick<Session['peer'], 'fingerprint' | 'verified'>;
+  readonly paths: Pick<SessionPaths, 'rtt'>;
+}
 
 /** A session of either end, whose paths are reported. */
-export type PathsOfSession = Pick<Session, 'path' | 'paths' | 'pathStats' | 'restReason' | 'type'>;
+export interface PathsOfSession extends Pick<Session, 'restReason'> {
+  readonly paths: Pick<SessionPaths, 'active' | 'all' | 'stats' | 'type'>;
+}
 
 /** A client's session, which a search migrates between paths. */
-export type MigratingSession = AskingSession &
-  PathsOfSession &
-  Pick<Session, 'isOpen' | 'on' | 'supplyIds' | 'migrate' | 'keepPath' | 'removePath'>;
+export interface MigratingSession extends AskingSession, PathsOfSession, Pick<Session, 'isOpen' | 'on'> {
+  readonly paths: Pick<SessionPaths, 'active' | 'all' | 'rtt' | 'stats' | 'type' | 'supplyIds' | 'migrate' | 'keep' | 'remove'>;
+}
 
 /** A device's session, whose client begins rounds. */
-export type ServingSession = Pick<Session, 'remoteFingerprint' | 'rtt' | 'notify' | 'on' | 'isOpen' | 'paths' | 'type'>;
+export interface ServingSession extends Pick<Session, 'notify' | 'on' | 'isOpen'> {
+  readonly peer: Pick<Session['peer'], 'fingerprint'>;
+  readonly paths: Pick<SessionPaths, 'all' | 'rtt' | 'type'>;
+}

@@ -29,7 +29,7 @@ export type AskAddress = (channel: Session) => Promise<SocketAddress | null>;
 /** Returns the view of an open channel to a base station; null without one. @param name of the station's host */
 export function stationView(channel: Session | null, name: string | null, ask: AskAddress): StationView | null {
   if (channel === null || !channel.isOpen) return null;
-  const { address, port, kind, proxy = null } = channel.validatedPath;
+  const { address, port, kind, proxy = null } = channel.paths.validated;
   if (kind === 'websocket') return { at: { address, port }, observed: null, stun: [], name, ask: noAddress, webSocket: { proxy } };
   return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers, name, ask: () => ask(channel) };
 }

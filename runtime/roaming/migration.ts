@@ -21,7 +21,7 @@ export class Migration {
    */
   constructor(session: Session, socket: BoundSocket, onEnd: (migration: Migration) => void) {
     this.session = session;
-    this.from = session.path;
+    this.from = session.paths.active;
     this.to = socket.path(this.from.address, this.from.port);
     const end = (): void => {
       if (this.#isOver) return;
@@ -29,11 +29,11 @@ export class Migration {
       onEnd(this);
     };
     this.#stops = [
-      session.on('path', () => (this.hasMigrated || !session.paths.includes(this.to)) && end()),
+      session.on('path', () => (this.hasMigrated || !session.paths.all.includes(this.to)) && end()),
       session.on('probed', ({ path, answered }) => path === this.to && !answered && end()),
       session.on('closed', end),
     ];
-    if (!session.migrate(this.to)) this.#stop();
+    if (!session.paths.migrate(this.to)) this.#stop();
   }
 
   get isOver(): boolean {
@@ -41,13 +41,13 @@ export class Migration {
   }
 
   get hasMigrated(): boolean {
-    return this.session.path === this.to;
+    return this.session.paths.active === this.to;
   }
 
   /** Forgets the path that is not in use. */
   finish(): void {
     this.#stop();
-    if (this.session.isOpen) this.session.removePath(this.hasMigrated ? this.from : this.to);
+    if (this.session.isOpen) this.session.paths.remove(this.hasMigrated ? this.from : this.to);
   }
 
   /** Returns to the old path: at once, as it was validated before. */
@@ -55,8 +55,8 @@ export class Migration {
     this.#stop();
     const { session, from, to } = this;
     if (!session.isOpen) return;
-    if (this.hasMigrated && session.paths.includes(from)) session.migrate(from);
-    else session.removePath(to);
+    if (this.hasMigrated && session.paths.all.includes(from)) session.paths.migrate(from);
+    else session.paths.remove(to);
   }
 
   #stop(): void {

@@ -93,7 +93,7 @@ export class Roaming implements NetworkWatcher {
 
   /** Called by the host. */
   opened(session: Session): void {
-    if (this.#options.takesFreshSocket && isMigratable(session)) session.supplyIds();
+    if (this.#options.takesFreshSocket && isMigratable(session)) session.paths.supplyIds();
     this.#arm();
   }
 
@@ -153,7 +153,8 @@ export class Roaming implements NetworkWatcher {
   #findDestinations(): string[] {
     const found = new Set<string>();
     let sought = 0;
-    for (const { path } of this.#host.sessions) {
+    for (const { connection } of this.#host.sessions) {
+      const { path } = connection;
       if (path.address !== '' && !isOnThisHost(path.address)) found.add(path.address);
       if (++sought === MAX_SOUGHT || found.size === MAX_DESTINATIONS) break;
     }
@@ -174,7 +175,7 @@ export class Roaming implements NetworkWatcher {
     this.#finishMigrations();
     const socket = await this.#freshSocket();
     if (change !== this.#change || this.#isClosed) {
-      if (socket !== null) void this.#host.unbind(socket);
+      if (socket !== null) void this.#host.sockets.unbind(socket);
       return;
     }
     if (socket === null) {
@@ -183,15 +184,15 @@ export class Roaming implements NetworkWatcher {
       this.#askAll();
       return;
     }
-    this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
-    this.#host.promote(socket);
+    this.#replaced.set(this.#host.sockets.bound[0]!, this.#clock.now());
+    this.#host.sockets.promote(socket);
     this.#notifyWebSockets();
     this.#migrateTo(socket);
   }
 
   /** A WebSocket cannot migrate: its session opens another one, and probes UDP from the new first socket. */
   #notifyWebSockets(): void {
-    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') this.#notifyWebSocket(session);
+    for (const session of this.#host.sessions) if (session.paths.active.kind === 'websocket') this.#notifyWebSocket(session);
   }
 
   #notifyWebSocket(session: Session): void {
@@ -200,14 +201,14 @@ export class Roaming implements NetworkWatcher {
       stop();
       this.#options.onEvent?.('migrated');
     });
-    this.#notified.set(session, { path: session.path, stop });
+    this.#notified.set(session, { path: session.paths.active, stop });
     session.noteNetworkChanged();
   }
 
   async #freshSocket(): Promise<BoundSocket | null> {
     if (!this.#options.takesFreshSocket || this.#replaced.size >= MAX_REPLACED) return null;
     try {
-      return await this.#host.bind({ port: 0 });
+      return await this.#host.sockets.bind({ port: 0 });
     } catch (error) {
       this.#host.environment.log.warn('no fresh socket in another network', { error: String(error) });
       return null;
@@ -237,7 +238,9 @@ export class Roaming implements NetworkWatcher {
 
   /** Sessions on the channel probe, whether it has migrated or not. */
   #channelAsked(channel: Session, hasMigrated: boolean): void {
-    const over = [...this.#host.sessions].filter(({ paths }) => paths.some((path) => this.#host.channelOf(path) === channel));
+    const over = [...this.#host.sessions].filter(({ connection }) =>
+      connection.paths.all.some((path) => this.#host.routes.channelOf(path) === channel),
+    );
     if (over.length === 0) return;
     if (hasMigrated) {
       for (const session of over) session.noteChannelMigrated();
@@ -248,7 +251,7 @@ export class Roaming implements NetworkWatcher {
   }
 
   #isRouted({ paths }: Session): boolean {
-    return paths.some((path) => this.#host.channelOf(path) !== undefined);
+    return paths.all.some((path) => this.#host.routes.channelOf(path) !== undefined);
   }
 
   #settleWhenOver(): void {
@@ -278,12 +281,12 @@ export class Roaming implements NetworkWatcher {
     const [former] = [...this.#replaced.keys()].slice(-1);
     if (migrations.length > 0 && former !== undefined) {
       this.#replaced.delete(former);
-      this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
-      this.#host.promote(former);
+      this.#replaced.set(this.#host.sockets.bound[0]!, this.#clock.now());
+      this.#host.sockets.promote(former);
     }
     // Sessions that already have another WebSocket; the others still have the previous one.
     for (const session of this.#host.sessions)
-      if (session.path.kind === 'websocket' && (this.#notified.get(session)?.path ?? session.path) !== session.path)
+      if (session.paths.active.kind === 'websocket' && (this.#notified.get(session)?.path ?? session.paths.active) !== session.paths.active)
         this.#notifyWebSocket(session);
     this.#monitor.settle();
     this.#askAll();
@@ -291,8 +294,8 @@ export class Roaming implements NetworkWatcher {
 
   #askAll(): void {
     const all = [...this.#host.sessions];
-    for (const session of all.filter((each) => each.initiator && each.path.kind !== 'route')) ask(session);
-    this.#askLater(all.filter((each) => !each.initiator || each.path.kind === 'route'));
+    for (const session of all.filter((each) => each.connection.initiator && each.paths.active.kind !== 'route')) ask(session);
+    this.#askLater(all.filter((each) => !each.connection.initiator || each.paths.active.kind === 'route'));
   }
 
   #askLater(sessions: Iterable<Session>): void {
@@ -314,21 +317,22 @@ export class Roaming implements NetworkWatcher {
     for (const [socket, since] of this.#replaced) {
       if (this.#clock.now() - since < LINGER || this.#host.uses(socket)) continue;
       this.#replaced.delete(socket);
-      void this.#host.unbind(socket);
+      void this.#host.sockets.unbind(socket);
     }
   }
 }
 
 /** The end that opened a session chooses its path; a route follows its channel. */
 function isMigratable(session: Session): boolean {
-  const { initiator, path, restReason } = session;
+  const { connection, restReason } = session;
+  const { initiator, path } = connection;
   return initiator && path.kind === 'udp' && restReason === null && !isOnThisHost(path.address);
 }
 
 /** Sends to the peer on each path, and asks for an answer there. */
 function ask(session: Session): void {
   if (!session.isOpen || session.restReason !== null) return;
-  for (const path of session.paths) session.probe(path);
+  for (const path of session.paths.all) session.paths.probe(path);
   session.ping();
 }
 

@@ -3,7 +3,7 @@
  * the end that knows says it.
  */
 import type { Cancel, Clock } from '../../platform/environment.ts';
-import type { DatagramCounts } from './datagram-flows.ts';
+import type { DatagramCounts } from './datagrams.ts';
 
 /** Our constant, ms. */
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { LONGEST, MAX_BYTES, MAX_PARTS, MAX_SETS, PART_COST } from '../../protocol/datagrams/parts.ts';
 import type { Limits } from '../../protocol/limits.ts';
-import { MAX_EARLY, MAX_EARLY_BYTES } from './datagram-flows.ts';
+import { MAX_EARLY, MAX_EARLY_BYTES } from './datagrams.ts';
 import { PAUSE } from './idle-sweeper.ts';
 
 export const device: Limits = {
@@ -10,7 +10,7 @@ export const device: Limits = {
     filledBy: 'that client',
     next: 'The oldest is dropped, on that connection alone',
     freedWhen: 'Its flow opens; #s to #s',
-    test: 'test/runtime/session/datagram-flows.test.ts',
+    test: 'test/runtime/session/datagrams.test.ts',
   },
   'Tunnel datagrams that lack a part': {
     value: [MAX_SETS, MAX_BYTES, MAX_PARTS, PART_COST, LONGEST],

@@ -18,13 +18,12 @@ import {
   type IncomingRequest,
   OptionNumber,
 } from '../../protocol/coap/index.ts';
-import type { Connection } from '../../protocol/connection/index.ts';
-import { LocalError, type RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Alarm } from '../alarm.ts';
 import { Deferred } from '../deferred.ts';
 import { guarded } from '../emitter.ts';
+import type { SessionOwner } from './owner.ts';
 import type { RandomPool } from './random-pool.ts';
-import { whileOpen } from './while-open.ts';
 
 /** A request, with its timeout and the signal that stops it. */
 export interface SessionRequest extends CoapRequest {
@@ -41,14 +40,13 @@ export interface Observation {
 }
 
 /** The part of a session that its requests use. */
-export interface RequestsOwner {
-  readonly connection: Connection;
+export interface RequestsOwner extends SessionOwner {
   /** Answers a request of the peer; null: no longer awaited. */
   serve(request: IncomingRequest): Promise<CoapReply | null>;
   /** The peer no longer observes. */
   cancelled(exchange: number): void;
-  /** The peer sent something that is not a CoAP message. */
-  malformed(error: RemoteError): void;
+  /** Ends the session, and sends `code` to the peer. */
+  end(error: SvcError, code: number, reason: string): void;
 }
 
 /** State shared by the requests of all sessions of a host. */
@@ -60,12 +58,10 @@ export interface SharedByRequests {
   readonly maxRequests: number;
   /** Memory for bodies that travel in blocks. */
   readonly bodyRoom: BodyRoom;
-  /** Wakes the driver: a connection may have something to send. */
-  readonly wake: () => void;
 }
 
 /** Receives the outcome of one of our requests. */
-interface Waiting {
+interface Outcome {
   response(response: CoapResponse, final: boolean): void;
   fail(error: SvcError): void;
 }
@@ -78,7 +74,7 @@ export class SessionRequests {
   readonly #owner: RequestsOwner;
   readonly #shared: SharedByRequests;
   readonly #exchanges: Exchanges;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, Outcome>();
   readonly #alarm: Alarm;
   /** A message from Exchanges that the connection had no room for. */
   #held: Uint8Array | null = null;
@@ -194,10 +190,10 @@ export class SessionRequests {
     for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
   }
 
-  #send(request: SessionRequest, waiting: Waiting): number {
+  #send(request: SessionRequest, outcome: Outcome): number {
     const { timeout, signal: _, ...message } = request;
     const id = this.#exchanges.request(message, this.#shared.clock.now(), timeout === undefined ? {} : { timeout });
-    this.#waiting.set(id, waiting);
+    this.#waiting.set(id, outcome);
     this.service();
     return id;
   }
@@ -213,7 +209,7 @@ export class SessionRequests {
     else if (event.kind === 'response') this.#responded(event);
     else if (event.kind === 'timeout') this.#failed(event.id, new LocalError('TIMEOUT', 'no answer within the time allowed'));
     else if (event.kind === 'failed') this.#failed(event.id, event.error);
-    else if (event.kind === 'malformed') this.#owner.malformed(event.error);
+    else if (event.kind === 'malformed') this.#malformed(event.error);
     else this.#owner.cancelled(event.exchange);
   }
 
@@ -227,6 +223,12 @@ export class SessionRequests {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     waiting?.fail(error);
+  }
+
+  /** The peer broke the format: the session ends, so that callers need not wait for a timeout. */
+  #malformed(cause: RemoteError): void {
+    const error = new RemoteError('CLOSED', `the peer sent a malformed message: ${cause.message}`, { cause });
+    this.#owner.end(error, CloseCode.BAD_MESSAGE, cause.message);
   }
 
   async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
@@ -249,9 +251,8 @@ export class SessionRequests {
     for (;;) {
       this.#held ??= this.#exchanges.transmit();
       const message = this.#held;
-      if (message === null || whileOpen(() => connection.messages.send(message), -1) < 0) return;
+      if (message === null || this.#owner.whileOpen(() => connection.messages.send(message), -1) < 0) return;
       this.#held = null;
-      this.#shared.wake();
     }
   }
 }

@@ -5,22 +5,22 @@
  * A session is open when it is handed out and ends once: this end closed it, the peer did, or the peer is gone. Then
  * everything on it fails, and `closed` says why. Bytes from the network end at most this session.
  */
-import type { CorePathStats, KeepAlive } from '../../bindings/index.ts';
+import type { KeepAlive } from '../../bindings/index.ts';
+import type { Clock, Log } from '../../platform/environment.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
-import type { AddPathOptions, Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
+import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Emitter, guarded } from '../emitter.ts';
-import { DatagramFlows } from './datagram-flows.ts';
+import { SessionDatagrams } from './datagrams.ts';
 import type { IdleSweeper } from './idle-sweeper.ts';
 import type { IncomingStream } from './incoming-stream.ts';
-import { type Observation, type SessionRequest, SessionRequests, type SharedByRequests } from './requests.ts';
+import { unlessOver } from './owner.ts';
+import { SessionPaths } from './paths.ts';
+import { type Observation, type RequestsOwner, type SessionRequest, SessionRequests, type SharedByRequests } from './requests.ts';
 import { isNews, type News, type SessionEvents } from './session-events.ts';
-import type { SessionStream } from './stream.ts';
-import { type OpenStreamOptions, SessionStreams } from './streams.ts';
-import { whileOpen } from './while-open.ts';
+import { SessionStreams, type StreamsOwner } from './streams.ts';
 
 /** State shared by the sessions of a host. */
 export interface SharedBySessions extends SharedByRequests {
@@ -34,8 +34,13 @@ export interface SharedBySessions extends SharedByRequests {
 /** Shared: most sessions are not with a base station. */
 const NO_STUN: readonly StunServer[] = [];
 
-/** One authenticated connection. Created by `Host`. */
-export class Session {
+/**
+ * One authenticated connection. Created by `Host`.
+ *
+ * Its parts `paths`, `streams` and `datagrams` are created at first use and freed when idle, as a host may have many
+ * idle sessions: read them at each use, do not keep them.
+ */
+export class Session implements RequestsOwner, StreamsOwner {
   /** Serves requests of the peer; the context is this session. Without it every request is answered 4.04. */
   router: Router<Session> | null;
   /** Called for every stream that the peer opens; while it is null they are refused. */
@@ -48,11 +53,11 @@ export class Session {
   readonly connection: Connection;
 
   readonly #shared: SharedBySessions;
-  // Created at first use and freed when idle: a host may have many idle sessions.
   #events: Emitter<SessionEvents> | null = null;
+  #paths: SessionPaths | null = null;
   #streams: SessionStreams | null = null;
   #requests: SessionRequests | null = null;
-  #flows: DatagramFlows | null = null;
+  #datagrams: SessionDatagrams | null = null;
   #closed: Deferred<SvcError | null> | null = null;
   /** Number of the peer's next request while there are no requests. */
   #nextExchange = 1;
@@ -72,28 +77,30 @@ export class Session {
     shared.idleSweeper.watch(this);
   }
 
-  /** True when this end opened the session. */
-  get initiator(): boolean {
-    return this.connection.initiator;
+  /** What the handshake has shown of the peer: its key, how that is verified, its description of itself. */
+  get peer(): Connection['peer'] {
+    return this.connection.peer;
   }
 
-  /** Full hex fingerprint of the peer's key. */
-  get remoteFingerprint(): string {
-    return this.connection.peer.fingerprint;
+  /** The paths to the peer: which there are, and how to add, try and remove one. */
+  get paths(): SessionPaths {
+    this.#paths ??= this.#swept(new SessionPaths(this));
+    return this.#paths;
   }
 
-  get verified(): 'pinned' | 'password' | 'none' {
-    return this.connection.peer.verified;
+  /** Byte streams. The session's listener for those of the peer is {@link onStream}. */
+  get streams(): SessionStreams {
+    this.#streams ??= this.#swept(new SessionStreams(this));
+    return this.#streams;
   }
 
-  /** The path now in use; it may change, so do not keep it. */
-  get path(): Path {
-    return this.connection.path;
-  }
-
-  /** The last validated active path: a station sends the routes of this channel there (PROTOCOL.md §6.13). */
-  get validatedPath(): Path {
-    return this.connection.validatedPath;
+  /**
+   * Datagrams, and those of byte streams (PROTOCOL.md §12). For the latter, set `onDatagram` to pass arrivals on to
+   * `datagrams.receive`.
+   */
+  get datagrams(): SessionDatagrams {
+    this.#datagrams ??= new SessionDatagrams(this);
+    return this.#swept(this.#datagrams);
   }
 
   /**
@@ -110,26 +117,6 @@ export class Session {
    */
   get stunServers(): readonly StunServer[] {
     return this.#stunServers;
-  }
-
-  /** The active path is local, and the peer has proved to be on it (PROTOCOL.md §6.12). Evaluated at each read. */
-  get isLocal(): boolean {
-    const { kind, local } = this.path;
-    return kind === 'udp' && local && this.connection.paths.isPeerThere;
-  }
-
-  get type(): 'RELAY' | 'DIRECT' {
-    return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
-  }
-
-  /** The responder's description of itself in message 2 (of a device: ProductId, DeviceId). */
-  get info(): Readonly<Record<string, unknown>> {
-    return this.connection.peer.info;
-  }
-
-  /** Noise handshake hash: the same at both ends, unique to this session. */
-  get handshakeHash(): Uint8Array {
-    return this.connection.peer.handshakeHash;
   }
 
   get isOpen(): boolean {
@@ -149,7 +136,7 @@ export class Session {
    *   error that ended the session (CLOSED, TIMEOUT, DEVICE_INTERNAL_ERROR, …); BAD_RESPONSE
    */
   async request(request: SessionRequest): Promise<CoapResponse> {
-    this.#assertOpen();
+    this.assertOpen();
     return this.#makeRequests().request(request);
   }
 
@@ -159,7 +146,7 @@ export class Session {
    * that cannot be observed), else why.
    */
   observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
-    this.#assertOpen();
+    this.assertOpen();
     return this.#makeRequests().observe(request, onResponse, onEnd);
   }
 
@@ -173,139 +160,20 @@ export class Session {
     return this.#isOpen && this.#requests?.respond(exchange, reply) === true;
   }
 
-  /**
-   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
-   * that opened the session can (PROTOCOL.md §5.3).
-   * @param port 0 … 2^32 - 1
-   * @throws INVALID_STATE at the end that accepted the session; NOT_CONNECTED when the session is over; STOPPED:
-   *   refused, no listener, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
-   */
-  async openStream(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
-    if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
-    const stream = this.startStream(port, options);
-    const cancel = (): void => stream.abort();
-    signal?.addEventListener('abort', cancel, { once: true });
-    try {
-      await stream.opened;
-      return stream;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
-  }
-
-  /**
-   * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
-   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of
-   * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
-   * @throws as openStream, for errors that are known at once
-   */
-  startStream(port: number, options: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
-    this.#assertOpen();
-    if (!this.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
-    return this.#makeStreams().start(port, options);
-  }
-
-  /** Sends a datagram, unreliable and unordered. @returns false when not taken: too long, queue full, session over */
-  sendDatagram(data: Uint8Array): boolean {
-    if (!this.#isOpen) return false;
-    const taken = whileOpen(() => this.connection.messages.sendDatagram(data), false);
-    this.#shared.wake();
-    return taken;
-  }
-
-  /** Datagrams of byte streams (PROTOCOL.md §12). To use them, set `onDatagram` to pass arrivals on to them. */
-  get flows(): DatagramFlows {
-    const { connection } = this;
-    this.#flows ??= new DatagramFlows({ connection, send: (data) => this.sendDatagram(data), now: () => this.#shared.clock.now() });
-    if (this.#isOpen) this.#shared.idleSweeper.watch(this);
-    return this.#flows;
-  }
-
-  /**
-   * Requests our next sending key early (before an hour of use, or 2^28 packets); it takes effect 3 PTO after the first
-   * acknowledgement of the current one.
-   * @returns false when the peer has not acknowledged anything under the current key yet, or the session is over
-   */
-  updateKey(): boolean {
-    return this.#isOpen && whileOpen(() => this.connection.updateKey(), false);
-  }
-
-  /**
-   * Adds a path, which is validated (event `probed`) and kept until `removePath`; see `ConnectionPaths.add`.
-   * @returns false when there is no room for it, or the session is over
-   */
-  addPath(path: Path, options: AddPathOptions = {}): boolean {
-    return this.#onPaths(() => this.connection.paths.add(path, this.#shared.clock.now(), options));
-  }
-
-  /** Makes a path active once it is validated: event `path`. Only for the session's opener. @returns as addPath */
-  migrate(path: Path): boolean {
-    return this.#onPaths(() => this.connection.paths.migrate(path, this.#shared.clock.now()));
-  }
-
-  /** Supplies connection ids in advance: a new path can be used a round trip earlier. 1 KiB at each end. */
-  supplyIds(): void {
-    this.#onPaths(() => this.connection.paths.supplyIds());
-  }
-
-  /** Keeps an inactive path, challenged every `interval` ms; see `ConnectionPaths.keep`. @returns as addPath */
-  keepPath(path: Path, interval: number): boolean {
-    return this.#onPaths(() => this.connection.paths.keep(path, interval, this.#shared.clock.now()));
-  }
-
-  /** From now on the session rests, instead of ending, when it loses its last path or no longer hears the peer. */
-  allowRest(): void {
-    whileOpen(() => this.connection.allowRest(), undefined);
-  }
-
   /** Why the session rests; null while it has a path. */
   get restReason(): SvcError | null {
     return this.connection.restReason;
   }
 
-  /**
-   * Resumes a resting session on this path once the peer has been heard there (event `resumed`; `probed` if it has
-   * not).
-   * @returns false when the session does not rest
-   */
-  resume(path: Path): boolean {
-    return this.#onPaths(() => this.connection.paths.resume(path, this.#shared.clock.now()));
-  }
-
   /** For the host: the channel behind its route has migrated. Event `path`. */
   noteChannelMigrated(): void {
-    if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
+    const { path } = this.connection;
+    if (this.#isOpen && path.kind === 'route') this.#events?.emit('path', { path, reason: 'migrated' });
   }
 
   /** Called when this host's network has changed. Event `network`. */
   noteNetworkChanged(): void {
     if (this.#isOpen) this.#events?.emit('network', undefined);
-  }
-
-  /** Challenges a path: event `probed`. @returns as addPath */
-  probe(path: Path): boolean {
-    return this.#onPaths(() => this.connection.paths.probe(path, this.#shared.clock.now()));
-  }
-
-  /** Forgets a path. Does nothing for the active one, or one that the session does not have. */
-  removePath(path: Path): void {
-    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.paths.remove(path));
-  }
-
-  /** The active path and all others that are known, in no order. */
-  get paths(): readonly Path[] {
-    return this.connection.paths.all;
-  }
-
-  /** Figures of one path; null for a path that it does not have, and when the session is over. */
-  pathStats(path: Path): CorePathStats | null {
-    return this.#isOpen ? whileOpen(() => this.connection.paths.stats(path), null) : null;
-  }
-
-  /** Smoothed round trip on the active path, ms; null before the first measurement. */
-  get rtt(): number | null {
-    const { rtt = 0, minimumRtt = 0 } = this.pathStats(this.path) ?? {};
-    return minimumRtt > 0 ? rtt : null;
   }
 
   /** Adds a listener. One that throws is logged and affects no other. @returns a function that stops listening */
@@ -316,9 +184,7 @@ export class Session {
 
   /** Sends a PING: the peer learns our address after a NAT has changed it. */
   ping(): void {
-    if (!this.#isOpen) return;
-    whileOpen(() => this.connection.ping(), undefined);
-    this.#shared.wake();
+    this.whileOpen(() => this.connection.ping(), undefined);
   }
 
   /** For the host: a session routed over this one hears nothing. Pings the peer and emits `suspected`. */
@@ -329,9 +195,7 @@ export class Session {
 
   /** Sets other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
-    if (!this.#isOpen) return;
-    whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
-    this.#shared.wake();
+    this.whileOpen(() => this.connection.setKeepAlive(keepAlive, this.clock.now()), undefined);
   }
 
   /** Notes our address as the peer reported it. */
@@ -344,11 +208,6 @@ export class Session {
     this.#stunServers = servers;
   }
 
-  /** Notes a successful password exchange or pairing in `verified`. */
-  setVerified(verified: 'pinned' | 'password'): void {
-    this.connection.peer.markVerified(verified);
-  }
-
   /**
    * Closes: everything open on it fails with STOPPED, and the peer is notified. Resolves when the packet has been
    * passed to the socket; calling again is harmless.
@@ -357,7 +216,7 @@ export class Session {
    */
   close(code: number = CloseCode.NO_ERROR, reason = ''): Promise<void> {
     if (this.#isOpen) {
-      this.#closeConnection(code, reason);
+      this.connection.close(code, reason, this.clock.now());
       this.#end(null);
     }
     return new Promise((resolve) => this.#shared.clock.defer(resolve));
@@ -365,8 +224,8 @@ export class Session {
 
   /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
-    const connection = this.#isOpen ? whileOpen(() => this.connection.stats(), null) : null;
-    const datagramsUnclaimed = this.#flows?.unclaimed ?? 0;
+    const connection = this.whileOpen(() => this.connection.stats(), null);
+    const datagramsUnclaimed = this.#datagrams?.unclaimed ?? 0;
     return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests?.count ?? 0, datagramsUnclaimed };
   }
 
@@ -381,7 +240,7 @@ export class Session {
   /** For the host: ends the session for a reason of this end (not the application), and sends `code` to the peer. */
   end(error: SvcError, code: number, reason = ''): void {
     if (!this.#isOpen) return;
-    this.#closeConnection(code, reason);
+    this.connection.close(code, reason, this.clock.now());
     this.#end(error);
   }
 
@@ -392,14 +251,37 @@ export class Session {
 
   #handle(event: ConnectionEvent): void {
     if (event.kind === 'message') this.#makeRequests().receive(event.data);
-    else if (event.kind === 'datagram') this.#datagram(event.data);
+    else if (event.kind === 'datagram') guarded(this.log, 'datagram listener', () => this.onDatagram?.(event.data));
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
     else if (event.kind === 'cramped') this.#events?.emit('cramped', event.cramped);
     else if (isNews(event)) this.#newsEvent(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
-    else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
+    else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.streams.handle(event);
+  }
+
+  // For its parts.
+
+  get clock(): Clock {
+    return this.#shared.clock;
+  }
+
+  get log(): Log {
+    return this.#shared.log;
+  }
+
+  assertOpen(): void {
+    if (!this.#isOpen) throw new LocalError('NOT_CONNECTED', 'the session has ended');
+  }
+
+  whileOpen<T>(call: () => T, instead: T): T {
+    if (!this.#isOpen) return instead;
+    try {
+      return call();
+    } catch (error) {
+      return unlessOver(error, instead);
+    }
   }
 
   /** For the requests: returns the reply to one of the peer's, null when the session ended meanwhile. */
@@ -413,12 +295,6 @@ export class Session {
     this.#events?.emit('cancelled', exchange);
   }
 
-  /** For the requests: the peer broke the format. Ends the session, so that callers need not wait for a timeout. */
-  malformed(cause: RemoteError): void {
-    const error = new RemoteError('CLOSED', `the peer sent a malformed message: ${cause.message}`, { cause });
-    this.end(error, CloseCode.BAD_MESSAGE, cause.message);
-  }
-
   /** For the host: frees what nothing under way needs. @returns false when something was needed */
   sweep(): boolean {
     if (this.#requests?.isIdle === true) {
@@ -427,14 +303,10 @@ export class Session {
       this.#requests = null;
     }
     if (this.#streams?.count === 0) this.#streams = null;
+    this.#paths = null;
     this.connection.sweep();
-    const areFlowsIdle = this.#flows?.sweep() ?? true;
-    return this.#requests === null && this.#streams === null && areFlowsIdle;
-  }
-
-  #datagram(data: Uint8Array): void {
-    const listener = this.onDatagram;
-    if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
+    const areDatagramsIdle = this.#datagrams?.sweep() ?? true;
+    return this.#requests === null && this.#streams === null && areDatagramsIdle;
   }
 
   /** The connection's memory for its events is freed later, as after requests. */
@@ -451,20 +323,8 @@ export class Session {
     else this.#events?.emit(event.kind, undefined);
   }
 
-  /** @param change returns false when there is no room for it */
-  #onPaths(change: () => unknown): boolean {
-    const done = this.#isOpen && whileOpen(change, false) !== false;
-    this.#shared.wake();
-    return done;
-  }
-
-  #closeConnection(code: number, reason: string): void {
-    whileOpen(() => this.connection.close(code, reason, this.#shared.clock.now()), undefined);
-    this.#shared.wake();
-  }
-
   #end(error: SvcError | null): void {
-    this.#flows?.end();
+    this.#datagrams?.end();
     this.#isOpen = false;
     this.#error = error;
     const why = error?.message ?? 'it was closed here';
@@ -476,24 +336,14 @@ export class Session {
     this.#events?.emit('closed', error);
   }
 
-  #makeStreams(): SessionStreams {
-    if (this.#streams === null) {
-      const { log, wake } = this.#shared;
-      this.#streams = new SessionStreams({ connection: this.connection, log, wake, listener: () => this.onStream });
-      this.#shared.idleSweeper.watch(this);
-    }
-    return this.#streams;
-  }
-
   #makeRequests(): SessionRequests {
-    if (this.#requests === null) {
-      this.#requests = new SessionRequests(this, this.#shared, this.#nextExchange);
-      this.#shared.idleSweeper.watch(this);
-    }
+    this.#requests ??= this.#swept(new SessionRequests(this, this.#shared, this.#nextExchange));
     return this.#requests;
   }
 
-  #assertOpen(): void {
-    if (!this.#isOpen) throw new LocalError('NOT_CONNECTED', 'the session has ended');
+  /** Frees the part when it is idle. */
+  #swept<Part>(part: Part): Part {
+    if (this.#isOpen) this.#shared.idleSweeper.watch(this);
+    return part;
   }
 }

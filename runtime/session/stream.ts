@@ -5,36 +5,23 @@
  * `opened` reports whether the peer accepted. A refusal fails everything on the stream.
  *
  * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two
- * directions end independently: `close` ends ours, the peer's continues to its own end; an abort of the peer ends both.
- * Without a reader no promise is made and nothing is copied: data waits in the core, which grants the peer no further
- * credit.
+ * directions end independently: `close` ends ours, the peer's (`stream-reading.ts`) continues to its own end; an abort
+ * of the peer ends both.
  *
  * The session passes what the connection reports to `handle` and `fail`. A stream whose end is not read stays until
  * `abort` or the end of its session.
  */
+import type { CoreStreamStats } from '../../bindings/index.ts';
 import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
-import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
-import { orElse } from '../../protocol/or-else.ts';
+import { LocalError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
-import type { StreamCarrier, StreamEvent, StreamStats } from './stream-carrier.ts';
+import { unlessOver } from './owner.ts';
+import type { StreamCarrier, StreamEvent, StreamOwner } from './stream-owner.ts';
+import { MAX_READ, type ReadingOwner, StreamReading } from './stream-reading.ts';
 
-/** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
-const MAX_READ = 65_536;
-
-const NOTHING = new Uint8Array(0);
 const DONE = Promise.resolve();
 /** Largest weight of a stream. */
 const MAX_WEIGHT = 256;
-
-interface Read {
-  /** The buffer of readAll or of a reader; null for readSome, which takes at most `max` bytes. */
-  readonly target: Uint8Array | null;
-  /** Whether some bytes are enough. */
-  readonly isPartial: boolean;
-  readonly max: number;
-  filled: number;
-  readonly result: Deferred<Uint8Array>;
-}
 
 interface Write {
   readonly data: Uint8Array;
@@ -43,11 +30,23 @@ interface Write {
   readonly result: Deferred<void>;
 }
 
+/** Figures of one stream since it was opened. */
+export interface StreamStats {
+  /** Bytes that the application has read and written. */
+  bytesRead: number;
+  bytesWritten: number;
+  /**
+   * Figures of the data plane: bytes sent, received and buffered, windows, and how often it had to wait; null once the
+   * core has freed the stream.
+   */
+  transport: CoreStreamStats | null;
+}
+
 /**
  * An open byte stream. Its methods are not async functions: those would cost three more turns of the promise queue for
  * each piece of data.
  */
-export class SessionStream {
+export class SessionStream implements ReadingOwner {
   /** Port the stream was opened to, 0 … 2^32 - 1. */
   readonly port: number;
 
@@ -57,35 +56,29 @@ export class SessionStream {
    */
   onStopped: ((error: SvcError) => void) | null = null;
 
-  readonly #carrier: StreamCarrier<SessionStream>;
-  /** Id on the wire; -1 while the peer grants no more streams. */
+  readonly owner: StreamOwner<SessionStream>;
+  readonly #reading = new StreamReading(this);
   #id: number;
-  /** We opened it, and the peer has not accepted it yet. */
   #opening: boolean;
   readonly #opened = Deferred.quiet<void>();
   /** Null: the core's default. */
   #weight: number | null = null;
-  #read: Read | null = null;
   #write: Write | null = null;
   #close: Deferred<void> | null = null;
-  /** Why reading has ended: END_OF_FILE, STOPPED, … */
-  #readEnd: SvcError | null = null;
   /** Why writing has ended; null while it has not, and after a proper close. */
   #writeEnd: SvcError | null = null;
   #finishing = false;
   #finished = false;
   #endReported = false;
-  #readable: ReadableStream<Uint8Array> | null = null;
   #writable: WritableStream<Uint8Array> | null = null;
-  #bytesRead = 0;
   #bytesWritten = 0;
 
   /**
-   * Streams come from `Session.openStream`, `Session.startStream` and `IncomingStream.accept`.
+   * Streams come from `SessionStreams.open`, `SessionStreams.start` and `IncomingStream.accept`.
    * @param id of a stream that we have accepted; -1 for one that we open, which waits for `begin`
    */
-  constructor(carrier: StreamCarrier<SessionStream>, port: number, id = -1) {
-    this.#carrier = carrier;
+  constructor(owner: StreamOwner<SessionStream>, port: number, id = -1) {
+    this.owner = owner;
     this.#id = id;
     this.#opening = id < 0;
     this.port = port;
@@ -106,9 +99,14 @@ export class SessionStream {
     return this.#id;
   }
 
+  /** For its reading direction: we opened it, and the peer has not accepted it yet. */
+  get isOpening(): boolean {
+    return this.#opening;
+  }
+
   /** True once neither direction can carry data any more. */
   get ended(): boolean {
-    return this.#readEnd !== null && (this.#finished || this.#writeEnd !== null);
+    return this.#reading.end !== null && (this.#finished || this.#writeEnd !== null);
   }
 
   /**
@@ -118,19 +116,7 @@ export class SessionStream {
    *   session ended
    */
   readSome(max: number = MAX_READ): Promise<Uint8Array> {
-    if (typeof max !== 'number' || !(max >= 1))
-      return Promise.reject(new LocalError('INVALID_ARGUMENT', 'the number of bytes to read at most must be a number from 1'));
-    const obstacle = this.#readObstacle();
-    if (obstacle !== null) return Promise.reject(obstacle);
-    const most = Math.min(MAX_READ, Math.floor(max));
-    const bytes = this.#opening ? NOTHING : this.#take(most);
-    if (bytes.length > 0) {
-      this.#carrier.wake(); // credit to return
-      return Promise.resolve(bytes);
-    }
-    if (this.#readEnd !== null) return Promise.reject(this.#readEnd);
-    this.#read = { target: null, isPartial: true, max: most, filled: 0, result: new Deferred() };
-    return this.#read.result.promise;
+    return this.#reading.readSome(max);
   }
 
   /**
@@ -140,19 +126,7 @@ export class SessionStream {
    * @throws as readSome; OUT_OF_MEMORY where no array has that length
    */
   readAll(length: number): Promise<Uint8Array> {
-    const valid = Number.isSafeInteger(length) && length >= 0;
-    const obstacle = valid
-      ? this.#readObstacle()
-      : new LocalError('INVALID_ARGUMENT', 'the number of bytes to read must be a whole number from 0');
-    if (obstacle !== null) return Promise.reject(obstacle);
-    if (length === 0) return Promise.resolve(new Uint8Array(0));
-    const target = orElse(() => new Uint8Array(length), null);
-    if (target === null) return Promise.reject(new LocalError('OUT_OF_MEMORY', `there is no room for ${length} bytes at once`));
-    const read: Read = { target, isPartial: false, max: length, filled: 0, result: new Deferred() };
-    this.#read = read;
-    this.#advanceRead(read);
-    if (read.filled > 0) this.#carrier.wake(); // credit to return
-    return read.result.promise;
+    return this.#reading.readAll(length);
   }
 
   /**
@@ -171,7 +145,6 @@ export class SessionStream {
     const obstacle = this.#writeObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
     const taken = this.#give(data, 0);
-    if (taken > 0) this.#carrier.wake();
     if (taken === data.length) return DONE;
     const write: Write = { data, length: data.length, taken, result: new Deferred() };
     this.#write = write;
@@ -188,10 +161,10 @@ export class SessionStream {
     if (this.#finished) return;
     if (this.#writeEnd !== null) throw this.#writeEnd;
     this.#finishing = true;
-    const close = new Deferred<void>();
-    this.#close = close;
-    if (this.#id >= 0) this.#finish();
-    return close.promise;
+    this.#close = new Deferred();
+    const { promise } = this.#close;
+    if (this.#id >= 0) this.#call((streams, id) => streams.finish(id), undefined);
+    return promise;
   }
 
   /**
@@ -205,7 +178,7 @@ export class SessionStream {
     const error = new LocalError('STOPPED', 'the stream was aborted');
     this.#opened.reject(error);
     if (this.#opening) this.#finished = false;
-    this.#stopReading(error, code);
+    this.#reading.stop(error, code);
     this.#stopWriting(error, code);
   }
 
@@ -214,16 +187,7 @@ export class SessionStream {
    * stop sending. A reader of the mode `byob` fills the caller's buffer: bulk data then leaves no garbage.
    */
   get readable(): ReadableStream<Uint8Array> {
-    this.#readable ??= new ReadableStream(
-      {
-        type: 'bytes',
-        pull: (controller) => this.#pull(controller),
-        cancel: () => this.#stopReading(new LocalError('STOPPED', 'reading was cancelled'), StreamCode.NO_ERROR),
-      },
-      // Nothing is read ahead: data waits in the core, bounded by the stream's window.
-      { highWaterMark: 0 },
-    );
-    return this.#readable;
+    return this.#reading.readable;
   }
 
   /**
@@ -250,23 +214,23 @@ export class SessionStream {
   setWeight(weight: number): void {
     check('the weight of a stream', weight, whole(1, MAX_WEIGHT));
     this.#weight = weight;
-    if (this.#id >= 0) this.#carrier.setStreamWeight(this.#id, weight);
+    this.#applyWeight(weight);
   }
 
   stats(): StreamStats {
     return {
-      bytesRead: this.#bytesRead,
+      bytesRead: this.#reading.bytes,
       bytesWritten: this.#bytesWritten,
-      transport: this.#id < 0 ? null : this.#carrier.streamStats(this.#id),
+      transport: this.#id < 0 ? null : this.#call((streams, id) => streams.stats(id), null),
     };
   }
 
   /** For the session: the stream has its id, and buffered writes leave. */
   begin(id: number): void {
     this.#id = id;
-    if (this.#weight !== null) this.#carrier.setStreamWeight(id, this.#weight);
+    if (this.#weight !== null) this.#applyWeight(this.#weight);
     if (this.#write !== null) this.#advanceWrite(this.#write);
-    if (this.#finishing) this.#finish();
+    if (this.#finishing) this.#call((streams, streamId) => streams.finish(streamId), undefined);
   }
 
   /**
@@ -274,7 +238,7 @@ export class SessionStream {
    */
   handle(event: StreamEvent): void {
     if (event.kind === 'readable') {
-      if (this.#read !== null) this.#advanceRead(this.#read);
+      this.#reading.advance();
     } else if (event.kind === 'writable') {
       if (this.#write !== null) this.#advanceWrite(this.#write);
     } else if (event.kind === 'finished') {
@@ -287,7 +251,7 @@ export class SessionStream {
     } else if (this.#opening) {
       this.#refused(event.code);
     } else if (event.kind === 'reset') {
-      this.#endReading(streamError(event.code));
+      this.#reading.fail(streamError(event.code));
     } else {
       this.#endWriting(streamError(event.code));
     }
@@ -296,7 +260,7 @@ export class SessionStream {
   /** For the session: it has ended. */
   fail(error: SvcError): void {
     this.#opened.reject(error);
-    this.#endReading(error);
+    this.#reading.fail(error);
     this.#endWriting(error);
   }
 
@@ -305,96 +269,29 @@ export class SessionStream {
     if (this.#opening || !this.#finished) return;
     this.#close?.resolve();
     this.#close = null;
-    this.#reportEnd();
+    this.directionEnded();
   }
 
   #refused(code: number): void {
-    this.#carrier.resetStream(this.#id, code);
-    this.#carrier.stopSending(this.#id, code);
-    this.#carrier.wake();
+    this.#call((streams, id) => streams.reset(id, code), undefined);
+    this.#call((streams, id) => streams.stop(id, code), undefined);
     this.#opening = false;
     this.#finished = false;
     this.fail(streamError(code));
   }
 
-  #finish(): void {
-    this.#carrier.finishStream(this.#id);
-    this.#carrier.wake();
+  #applyWeight(weight: number): void {
+    if (this.#id >= 0) this.#call((streams, id) => streams.setWeight(id, weight), undefined);
   }
 
-  #readObstacle(): SvcError | null {
-    return this.#read === null ? this.#readEnd : inProgress('read');
+  #call<T>(call: (streams: StreamCarrier['streams'], id: number) => T, instead: T): T {
+    return this.owner.whileOpen(() => call(this.owner.connection.streams, this.#id), instead);
   }
 
   #writeObstacle(): SvcError | null {
     if (this.#write !== null) return inProgress('write');
     if (this.#writeEnd !== null) return this.#writeEnd;
     return this.#finishing ? new LocalError('CLOSED', 'the stream is closed for writing') : null;
-  }
-
-  #advanceRead(read: Read): void {
-    if (this.#opening) return;
-    if (read.target !== null) {
-      this.#fill(read, read.target);
-      return;
-    }
-    this.#read = null;
-    const bytes = this.#take(read.max);
-    if (bytes.length > 0) read.result.resolve(bytes);
-    else if (this.#readEnd !== null) read.result.reject(this.#readEnd);
-    else this.#read = read;
-  }
-
-  async #pull(controller: ReadableByteStreamController): Promise<void> {
-    const request = controller.byobRequest;
-    try {
-      if (request?.view) request.respond(await this.#readInto(request.view as Uint8Array));
-      else controller.enqueue((await this.readSome()) as Uint8Array<ArrayBuffer>);
-    } catch (error) {
-      if (this.#readEnd?.code !== 'END_OF_FILE') throw error;
-      controller.close();
-      request?.respond(0);
-    }
-  }
-
-  /** Reads what has arrived, at least one byte, into `target`. @returns how many bytes */
-  async #readInto(target: Uint8Array): Promise<number> {
-    const obstacle = this.#readObstacle();
-    if (obstacle !== null) throw obstacle;
-    const read: Read = { target, isPartial: true, max: target.length, filled: 0, result: new Deferred() };
-    this.#read = read;
-    this.#advanceRead(read);
-    if (read.filled > 0) this.#carrier.wake(); // credit to return
-    return (await read.result.promise).length;
-  }
-
-  /** Takes data for readSome, while no read is outstanding; also detects the end right after the last bytes. */
-  #take(max: number): Uint8Array {
-    const bytes = this.#carrier.takeStream(this.#id, max);
-    const count = bytes?.length ?? 0;
-    this.#bytesRead += count;
-    const isEnd = bytes === null || (count > 0 && this.#carrier.takeStream(this.#id, 0) === null);
-    if (isEnd) this.#endReading(endOfFile());
-    return bytes ?? NOTHING;
-  }
-
-  #fill(read: Read, target: Uint8Array): void {
-    let count = 1;
-    const before = read.filled;
-    while (count > 0 && read.filled < target.length) {
-      count = this.#carrier.readStream(this.#id, read.filled === 0 ? target : target.subarray(read.filled));
-      if (count > 0) read.filled += count;
-    }
-    this.#bytesRead += read.filled - before;
-    if (read.filled === target.length || (read.isPartial && read.filled > 0)) this.#resolveAll(read, target);
-    if (count < 0) this.#endReading(endOfFile());
-  }
-
-  /** A short result of readAll does not keep its whole array. */
-  #resolveAll(read: Read, target: Uint8Array): void {
-    this.#read = null;
-    const isWhole = read.filled === target.length;
-    read.result.resolve(isWhole ? target : read.isPartial ? target.subarray(0, read.filled) : target.slice(0, read.filled));
   }
 
   #advanceWrite(write: Write): void {
@@ -410,33 +307,24 @@ export class SessionStream {
   #give(data: Uint8Array, start: number): number {
     if (this.#id < 0) return 0;
     let at = start;
-    for (let count = 1; count > 0 && at < data.length; at += count) count = this.#carrier.writeStream(this.#id, data, at, data.length);
+    for (let count = 1; count > 0 && at < data.length; at += count) count = this.#copy(data, at);
     this.#bytesWritten += at - start;
     return at - start;
   }
 
-  #stopReading(error: SvcError, code: number): void {
-    if (this.#readEnd !== null) return;
-    if (this.#id >= 0) this.#carrier.stopSending(this.#id, code);
-    this.#carrier.wake();
-    this.#endReading(error);
+  /** Runs for every piece of data: no closure within. */
+  #copy(data: Uint8Array, start: number): number {
+    try {
+      return this.owner.connection.streams.write(this.#id, data, start, data.length);
+    } catch (error) {
+      return unlessOver(error, 0);
+    }
   }
 
   #stopWriting(error: SvcError, code: number): void {
     if (this.#finished || this.#writeEnd !== null) return;
-    if (this.#id >= 0) this.#carrier.resetStream(this.#id, code);
-    this.#carrier.wake();
+    if (this.#id >= 0) this.#call((streams, id) => streams.reset(id, code), undefined);
     this.#endWriting(error);
-  }
-
-  #endReading(error: SvcError): void {
-    if (this.#readEnd !== null) return;
-    this.#readEnd = error;
-    const read = this.#read;
-    if (read?.target && read.filled > 0 && error.code === 'END_OF_FILE') this.#resolveAll(read, read.target);
-    else read?.result.reject(error);
-    this.#read = null;
-    this.#reportEnd();
   }
 
   #endWriting(error: SvcError): void {
@@ -447,20 +335,16 @@ export class SessionStream {
     this.#write = null;
     this.#close = null;
     this.onStopped?.(error);
-    this.#reportEnd();
+    this.directionEnded();
   }
 
-  #reportEnd(): void {
+  directionEnded(): void {
     if (this.#endReported || !this.ended) return;
     this.#endReported = true;
-    this.#carrier.ended(this.#id, this);
+    this.owner.ended(this);
   }
 }
 
-function endOfFile(): RemoteError {
-  return new RemoteError('END_OF_FILE', 'the stream has ended');
-}
-
-function inProgress(operation: string): LocalError {
+function inProgress(operation: 'write' | 'close'): LocalError {
   return new LocalError('OPERATION_IN_PROGRESS', `a ${operation} is still running on this stream`);
 }

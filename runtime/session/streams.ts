@@ -5,17 +5,13 @@
  * When the peer grants no more streams, opens wait in a queue until it does. Without a listener an offered stream is
  * refused at once.
  */
-
-import type { Log } from '../../platform/environment.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
 import { guarded } from '../emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
+import type { SessionOwner } from './owner.ts';
 import { SessionStream } from './stream.ts';
-import type { StreamCarrier } from './stream-carrier.ts';
-import { otherwise, whileOpen } from './while-open.ts';
-
-const NOTHING = new Uint8Array(0);
+import type { StreamOwner } from './stream-owner.ts';
 
 /** Options of a stream to open. */
 export interface OpenStreamOptions {
@@ -25,12 +21,10 @@ export interface OpenStreamOptions {
   weight?: number;
 }
 
-export interface SessionStreamsOptions {
-  connection: Connection;
-  log: Log;
-  wake: () => void;
+/** The part of a session that its streams use. */
+export interface StreamsOwner extends SessionOwner {
   /** The application's listener, read at each offer. */
-  listener: () => ((stream: IncomingStream) => void) | null;
+  readonly onStream: ((stream: IncomingStream) => void) | null;
 }
 
 export type StreamConnectionEvent = Extract<
@@ -39,18 +33,16 @@ export type StreamConnectionEvent = Extract<
 >;
 
 /** Byte streams of one session. */
-export class SessionStreams {
-  readonly #options: SessionStreamsOptions;
-  readonly #connection: Connection;
-  readonly #carrier: StreamCarrier<SessionStream>;
+export class SessionStreams implements StreamOwner<SessionStream> {
+  readonly connection: Connection;
+  readonly #session: StreamsOwner;
   readonly #queue = new Set<SessionStream>();
   readonly #offered = new Map<number, IncomingStream>();
   readonly #streams = new Map<number, SessionStream>();
 
-  constructor(options: SessionStreamsOptions) {
-    this.#options = options;
-    this.#connection = options.connection;
-    this.#carrier = this.#makeCarrier();
+  constructor(session: StreamsOwner) {
+    this.#session = session;
+    this.connection = session.connection;
   }
 
   /** Streams in use or being opened. */
@@ -58,16 +50,44 @@ export class SessionStreams {
     return this.#streams.size + this.#queue.size + this.#offered.size;
   }
 
-  /** Returns a stream that may be used at once. @throws INVALID_ARGUMENT */
-  start(port: number, { weight }: Pick<OpenStreamOptions, 'weight'>): SessionStream {
+  /**
+   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
+   * that opened the session can (PROTOCOL.md §5.3).
+   * @param port 0 … 2^32 - 1
+   * @throws INVALID_STATE at the end that accepted the session; NOT_CONNECTED when the session is over; STOPPED:
+   *   refused, no listener, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   */
+  async open(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
+    if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
+    const stream = this.start(port, options);
+    const cancel = (): void => stream.abort();
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      await stream.opened;
+      return stream;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /**
+   * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
+   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of
+   * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
+   * @throws as open, for errors that are known at once
+   */
+  start(port: number, { weight }: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
+    this.#session.assertOpen();
+    if (!this.connection.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
     if (!Number.isInteger(port) || port < 0 || port > 0xffffffff) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
-    const stream = new SessionStream(this.#carrier, port);
+    const stream = new SessionStream(this, port);
     if (weight !== undefined) stream.setWeight(weight);
     this.#queue.add(stream);
     this.#openQueued();
     return stream;
   }
 
+  /** For the session: an event of a stream. */
   handle(event: StreamConnectionEvent): void {
     if (event.kind === 'stream') this.#offer(event.id, event.port);
     else if (event.kind === 'streams-available') this.#openQueued();
@@ -75,7 +95,7 @@ export class SessionStreams {
     else this.#streams.get(event.id)?.handle(event);
   }
 
-  /** The session ended: everything on it fails. */
+  /** For the session: it ended, and everything on it fails. */
   fail(error: SvcError): void {
     for (const incoming of this.#offered.values()) incoming.withdraw();
     this.#offered.clear();
@@ -84,23 +104,32 @@ export class SessionStreams {
     this.#streams.clear();
   }
 
+  /** For the streams. */
+  whileOpen<T>(call: () => T, instead: T): T {
+    return this.#session.whileOpen(call, instead);
+  }
+
+  /** For the streams: both directions are over. */
+  ended(stream: SessionStream): void {
+    if (stream.id < 0) this.#queue.delete(stream);
+    else this.#streams.delete(stream.id);
+  }
+
   #openQueued(): void {
     for (const stream of this.#queue) {
-      const id = whileOpen(() => this.#connection.streams.open(stream.port), -1);
+      const id = this.#session.whileOpen(() => this.connection.streams.open(stream.port), -1);
       if (id < 0) break;
       this.#queue.delete(stream);
       this.#streams.set(id, stream);
       stream.begin(id);
     }
-    this.#options.wake();
   }
 
   #offer(id: number, port: number): void {
     const incoming = new IncomingStream(port, {
       accept: () => {
         this.#offered.delete(id);
-        whileOpen(() => this.#connection.streams.accept(id), undefined);
-        this.#options.wake();
+        this.#session.whileOpen(() => this.connection.streams.accept(id), undefined);
         return this.#adopt(id, port);
       },
       refuse: (code) => {
@@ -108,9 +137,9 @@ export class SessionStreams {
         this.#refuse(id, code);
       },
     });
-    const listener = this.#options.listener();
+    const listener = this.#session.onStream;
     this.#offered.set(id, incoming);
-    if (listener === null || !guarded(this.#options.log, 'stream listener', () => listener(incoming))) incoming.refuse();
+    if (listener === null || !guarded(this.#session.log, 'stream listener', () => listener(incoming))) incoming.refuse();
   }
 
   /** The peer withdrew its offer. */
@@ -121,45 +150,12 @@ export class SessionStreams {
   }
 
   #refuse(id: number, code: number): void {
-    whileOpen(() => this.#connection.streams.refuse(id, code), undefined);
-    this.#options.wake();
+    this.#session.whileOpen(() => this.connection.streams.refuse(id, code), undefined);
   }
 
   #adopt(id: number, port: number): SessionStream {
-    const stream = new SessionStream(this.#carrier, port, id);
+    const stream = new SessionStream(this, port, id);
     this.#streams.set(id, stream);
     return stream;
-  }
-
-  #makeCarrier(): StreamCarrier<SessionStream> {
-    const connection = this.#connection;
-    return {
-      // These two run for every piece of data: no closure within.
-      takeStream(id, max) {
-        try {
-          return connection.streams.take(id, max);
-        } catch (error) {
-          return otherwise(error, NOTHING);
-        }
-      },
-      writeStream(id, data, start, end) {
-        try {
-          return connection.streams.write(id, data, start, end);
-        } catch (error) {
-          return otherwise(error, 0);
-        }
-      },
-      readStream: (id, target) => whileOpen(() => connection.streams.read(id, target), 0),
-      finishStream: (id) => whileOpen(() => connection.streams.finish(id), undefined),
-      resetStream: (id, code) => whileOpen(() => connection.streams.reset(id, code), undefined),
-      stopSending: (id, code) => whileOpen(() => connection.streams.stop(id, code), undefined),
-      streamStats: (id) => whileOpen(() => connection.streams.stats(id), null),
-      setStreamWeight: (id, weight) => whileOpen(() => connection.streams.setWeight(id, weight), undefined),
-      wake: this.#options.wake,
-      ended: (id, stream) => {
-        if (id < 0) this.#queue.delete(stream);
-        else this.#streams.delete(id);
-      },
-    };
   }
 }

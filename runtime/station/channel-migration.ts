@@ -66,12 +66,12 @@ export class ChannelMigration {
     this.#ways = ways;
     this.#clock = host.environment.clock;
     this.#alarm = new Alarm(this.#clock, () => this.#serve());
-    this.#path = session.path;
-    this.#heard = { path: session.path, packets: 0 };
+    this.#path = session.paths.active;
+    this.#heard = { path: session.paths.active, packets: 0 };
     if (webSocket !== null) this.#webSockets.add(webSocket);
-    this.#decisions = new ChannelPaths(overOf(session.path), this.#clock.now());
+    this.#decisions = new ChannelPaths(overOf(session.paths.active), this.#clock.now());
     // Ahead of time: no ids arrive over a path that has gone silent.
-    session.supplyIds();
+    session.paths.supplyIds();
     session.on('suspected', () => this.#report((paths, now) => paths.suspected(now)));
     session.on('network', () => this.#networkChanged());
     session.on('probed', ({ path, answered }) => this.#probed(path, answered));
@@ -114,11 +114,11 @@ export class ChannelMigration {
 
   /** Any packet that arrives there counts as an answer. */
   #askActive(): void {
-    const { path, rtt } = this.#session;
+    const { paths: own } = this.#session;
     this.#noteHeard();
-    this.#session.probe(path);
+    own.probe(own.active);
     this.#cancelAsking();
-    this.#cancelAsking = this.#clock.schedule(Math.max(MIN_SILENCE, 2 * (rtt ?? 0)), () =>
+    this.#cancelAsking = this.#clock.schedule(Math.max(MIN_SILENCE, 2 * (own.rtt ?? 0)), () =>
       this.#report((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
   }
@@ -129,22 +129,22 @@ export class ChannelMigration {
   }
 
   #noteHeard(): void {
-    const { path } = this.#session;
+    const path = this.#session.paths.active;
     this.#heard = { path, packets: this.#received(path) };
   }
 
   /** Something has arrived since the path was challenged, or another one is in use. */
   #isActiveAlive(): boolean {
-    const { path } = this.#session;
+    const path = this.#session.paths.active;
     return path !== this.#heard.path || this.#received(path) > this.#heard.packets;
   }
 
   #sent(path: Path): number {
-    return this.#session.pathStats(path)?.packetsSent ?? 0;
+    return this.#session.paths.stats(path)?.packetsSent ?? 0;
   }
 
   #received(path: Path): number {
-    return this.#session.pathStats(path)?.packetsReceived ?? 0;
+    return this.#session.paths.stats(path)?.packetsReceived ?? 0;
   }
 
   /** Challenges an address of each family, one of all while it flees: the next one each time. */
@@ -152,14 +152,16 @@ export class ChannelMigration {
     const question = ++this.#questions;
     const { host, port } = this.#station;
     const addresses = await this.#host.environment.network.resolve(host).catch(() => []);
-    const [socket] = this.#host.sockets;
+    const [socket] = this.#host.sockets.bound;
     if (this.#ended.signal.aborted || question !== this.#questions) return;
     const pathsOf = (list: readonly string[]): Path[] => (socket === undefined ? [] : list.map((address) => socket.path(address, port)));
     const next = (paths: readonly Path[]): Path | undefined => paths[(question - 1) % paths.length];
     const families = [false, true].map((isV6) => pathsOf(addresses.filter((address) => address.includes(':') === isV6)));
     const all = families.flat();
     // Each path takes a connection id, and while no packet comes back there are three: one that has an id comes first.
-    const chosen = this.#decisions.isFleeing ? [all.find((path) => this.#session.paths.includes(path)) ?? next(all)] : families.map(next);
+    const chosen = this.#decisions.isFleeing
+      ? [all.find((path) => this.#session.paths.all.includes(path)) ?? next(all)]
+      : families.map(next);
     const paths = chosen.filter((path) => path !== undefined);
     this.#forgetUdp(paths);
     this.#udp = paths;
@@ -175,7 +177,7 @@ export class ChannelMigration {
     const way = { timeout: OPEN_TIMEOUT, signal: opening.signal };
     const webSocket = await openWebSocket(this.#host, this.#station, this.#ways, way).catch(() => null);
     if (opening.signal.aborted) {
-      if (webSocket !== null) void this.#host.unbind(webSocket);
+      if (webSocket !== null) void this.#host.sockets.unbind(webSocket);
       return;
     }
     if (webSocket === null) return this.#report((paths, now) => paths.webSocketFailed(now));
@@ -191,16 +193,16 @@ export class ChannelMigration {
    */
   #add(path: Path): boolean {
     const session = this.#session;
-    if (this.#decisions.isFleeing && session.paths.includes(path)) return session.probe(path);
+    if (this.#decisions.isFleeing && session.paths.all.includes(path)) return session.paths.probe(path);
     // A path that is known to answer would emit no event when it does.
-    session.removePath(path);
-    return session.addPath(path);
+    session.paths.remove(path);
+    return session.paths.add(path);
   }
 
   #probed(path: Path, answered: boolean): void {
     // Also when the core has challenged it by itself, beside the path in use.
     if (this.#silent.has(path) || (answered && this.#udp.includes(path))) this.#udpProbed(path, answered);
-    else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(path, answered);
+    else if (path === this.#webSocket?.path && path !== this.#session.paths.active) this.#webSocketProbed(path, answered);
   }
 
   #webSocketProbed(path: Path, answered: boolean): void {
@@ -216,19 +218,19 @@ export class ChannelMigration {
     if (answered) {
       // The first one that answers is used.
       this.#silent.clear();
-      for (const other of this.#udp) if (other !== path) this.#session.removePath(other);
+      for (const other of this.#udp) if (other !== path) this.#session.paths.remove(other);
       this.#udp = [path];
       this.#report((paths) => paths.udpAnswered());
       return;
     }
     // Each added path takes a connection id, and no new ones come while no packet does.
-    if (!this.#decisions.isFleeing) this.#session.removePath(path);
+    if (!this.#decisions.isFleeing) this.#session.paths.remove(path);
     if (this.#silent.size === 0) this.#report((paths) => paths.udpSilent());
   }
 
   #migrate(to: Over): void {
     const path = to === 'udp' ? this.#udp[0] : this.#webSocket?.path;
-    if (path !== undefined) this.#session.migrate(path);
+    if (path !== undefined) this.#session.paths.migrate(path);
   }
 
   #migrated(path: Path): void {
@@ -249,22 +251,22 @@ export class ChannelMigration {
   /** Sessions over the channel have other keep-alive, and their applications may want to know. */
   #noteRouted(): void {
     const host = this.#host;
-    for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMigrated();
+    for (const session of host.sessions) if (host.routes.channelOf(session.paths.active) === this.#session) session.noteChannelMigrated();
   }
 
   #forgetUdp(except: readonly Path[] = []): void {
-    for (const path of this.#udp) if (!except.includes(path)) this.#session.removePath(path);
+    for (const path of this.#udp) if (!except.includes(path)) this.#session.paths.remove(path);
   }
 
   /** Closes all WebSockets that are not in use. */
   #closeWebSockets(): void {
-    for (const webSocket of this.#webSockets) if (webSocket.path !== this.#session.path) this.#close(webSocket);
+    for (const webSocket of this.#webSockets) if (webSocket.path !== this.#session.paths.active) this.#close(webSocket);
   }
 
   #close(webSocket: WebSocketSocket): void {
     this.#webSockets.delete(webSocket);
-    this.#session.removePath(webSocket.path);
-    void this.#host.unbind(webSocket);
+    this.#session.paths.remove(webSocket.path);
+    void this.#host.sockets.unbind(webSocket);
     if (this.#webSocket !== webSocket) return;
     this.#webSocket = null;
     // A WebSocket that is being challenged will not answer any more.
@@ -276,7 +278,7 @@ export class ChannelMigration {
     this.#opening.abort();
     this.#alarm.clear();
     this.#cancelAsking();
-    for (const webSocket of this.#webSockets) void this.#host.unbind(webSocket);
+    for (const webSocket of this.#webSockets) void this.#host.sockets.unbind(webSocket);
   }
 }
 

@@ -83,7 +83,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
 
 async function discard(host: Host, { session, webSocket }: Dialled): Promise<void> {
   await session.close();
-  if (webSocket !== null) await host.unbind(webSocket);
+  if (webSocket !== null) await host.sockets.unbind(webSocket);
 }
 
 function dialUdp(host: Host, station: StationAddress, options: StationDialOptions): Attempt<Session> {
@@ -117,7 +117,7 @@ function dialAddress(
   address: string,
   deadline: number,
 ): Attempt<Session> {
-  return host.dial({
+  return host.dials.start({
     name: 'station',
     pin: fingerprint,
     timeout: Math.max(1, deadline - host.environment.clock.now()),

@@ -84,7 +84,7 @@ async function dialOnce(
   const { clock } = host.environment;
   const webSocket = await openWebSocket(host, station, ways, { timeout: Math.max(1, deadline - clock.now()), signal });
   try {
-    const session = await host.connect({
+    const session = await host.dials.connect({
       name: 'station',
       pin: station.fingerprint,
       timeout: Math.max(1, deadline - clock.now()),
@@ -95,7 +95,7 @@ async function dialOnce(
     });
     return { session, webSocket };
   } catch (error) {
-    void host.unbind(webSocket);
+    void host.sockets.unbind(webSocket);
     throw error;
   }
 }
@@ -131,11 +131,11 @@ async function openUrl(host: Host, url: string, { settings }: WaysToStation, opt
     url,
     verifyCertificate,
     ...(rootCerts !== undefined && { rootCerts }),
-    receive: host.receive,
-    closed: (error, ended) => host.drop(ended, error),
+    receive: host.datagrams.receive,
+    closed: (error, ended) => host.sockets.drop(ended, error),
   });
   try {
-    host.adopt(socket, true);
+    host.sockets.adopt(socket, true);
   } catch (error) {
     // The host has closed meanwhile.
     socket.close();

@@ -12,7 +12,7 @@ import { WebSocketSocket } from './socket.ts';
 export const SUBPROTOCOL = 'svc.1';
 
 export interface OpenWebSocketOptions extends Pick<WebSocketOptions, 'url' | 'verifyCertificate' | 'rootCerts' | 'timeout' | 'signal'> {
-  /** Receives each packet, lent as in `BindOptions.receive`: what `Host.adopt` returns. Must not throw. */
+  /** Receives each packet, lent as in `BindOptions.receive`: what `Sockets.adopt` returns. Must not throw. */
   readonly receive: (datagram: Uint8Array, path: Path) => void;
   /** Called once when it has ended, unless this end closed it: call `Host.drop` then. Not called when opening fails. */
   readonly closed: (error: SvcError, socket: WebSocketSocket) => void;

@@ -71,7 +71,7 @@ export class Admission {
   /** Takes a new session. Returns false when it was refused and is being closed. */
   arrived(session: Session): boolean {
     const { clock, settings } = this.#options;
-    const release = this.#perAddress.acquire(addressKey(session.path));
+    const release = this.#perAddress.acquire(addressKey(session.paths.active));
     if (release === null) return this.#refuse(session, 'too many connections from one address');
     if (this.#admitted.size >= this.#open && !this.#makeRoom(session) && this.#admitted.size >= settings.connections) {
       release();
@@ -146,18 +146,18 @@ export class Admission {
   }
 
   #forgetUnproved(session: Session): void {
-    const { remoteFingerprint } = session;
+    const { fingerprint } = session.peer;
     this.#unproved.delete(session);
-    if (this.#unprovedDevices.get(remoteFingerprint) === session) this.#unprovedDevices.delete(remoteFingerprint);
+    if (this.#unprovedDevices.get(fingerprint) === session) this.#unprovedDevices.delete(fingerprint);
   }
 
   /**
    * Closes an unproved session for this one: in the last quarter that of the same key, else the oldest. Returns false
    * when there is none.
    */
-  #makeRoom({ remoteFingerprint }: Session): boolean {
+  #makeRoom({ peer: { fingerprint } }: Session): boolean {
     const [oldest] = this.#unproved;
-    const victim = this.#unprovedDevices.get(remoteFingerprint) ?? oldest;
+    const victim = this.#unprovedDevices.get(fingerprint) ?? oldest;
     if (victim === undefined) return false;
     this.#close(victim, CloseCode.BUSY, 'no room for a connection without a credential');
     return true;
@@ -166,9 +166,9 @@ export class Admission {
   /** Keeps a session in the last quarter only if a device has its key. */
   async #admitDevice(session: Session): Promise<void> {
     const { store, tally } = this.#options;
-    this.#unprovedDevices.set(session.remoteFingerprint, session);
+    this.#unprovedDevices.set(session.peer.fingerprint, session);
     try {
-      if ((await store.devicesByFingerprint(session.remoteFingerprint)).length > 0) return;
+      if ((await store.devicesByFingerprint(session.peer.fingerprint)).length > 0) return;
     } catch (error) {
       tally.log.error('the base station cannot look up the key of a session', { error: String(error) });
     }
@@ -187,7 +187,7 @@ export class Admission {
     return false;
   }
 
-  #logRefusal({ path }: Session, reason: string): void {
-    this.#options.tally.count('connection refused', { address: placeOfPeer(path), reason });
+  #logRefusal({ paths }: Session, reason: string): void {
+    this.#options.tally.count('connection refused', { address: placeOfPeer(paths.active), reason });
   }
 }

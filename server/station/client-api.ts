@@ -103,7 +103,7 @@ export class ClientApi {
 
   /** Serves a connect, also on a neutral session: with a valid token or key the session becomes a client's. */
   async connect({ context: session, exchange, observe, payload }: RoutedRequest<Session>): Promise<CoapReply> {
-    const wait = this.#perAddress.take(addressKey(session.path), this.#options.environment.clock.now());
+    const wait = this.#perAddress.take(addressKey(session.paths.active), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const request = decodeConnectRequest(payload);
     const connect = this.connects.begin({ session, exchange, request, mayWait: observe && request.wait === true });
@@ -172,18 +172,18 @@ export class ClientApi {
   /** Returns the refusal for a client without valid admission; null otherwise. */
   async #refusal({ session, request, device: { name: device } }: Connect): Promise<CoapReply | null> {
     const { store, tally, tokens } = this.#options;
-    const address = addressKey(session.path);
+    const address = addressKey(session.paths.active);
     const checked = await checkConnect(store, request, (app, token) => tokens.check({ app, token, device, address }));
     if ('device' in checked) return null;
     if ('wait' in checked) return postponed(checked);
     const { refused, message = stationCodeMeaning(refused)?.message } = checked;
-    tally.count('connect refused', { device, address: placeOfPeer(session.path), reason: message });
+    tally.count('connect refused', { device, address: placeOfPeer(session.paths.active), reason: message });
     return stationReply(refused, message);
   }
 
   /** Takes one connect from the rates. @returns 0, or the seconds to wait */
   #takeTurn({ session, request, device }: Connect): number {
-    const connecting = { device: device.name, credential: credentialOf(request), address: addressKey(session.path) };
+    const connecting = { device: device.name, credential: credentialOf(request), address: addressKey(session.paths.active) };
     return this.#perDevice.take(connecting, this.#options.environment.clock.now());
   }
 
@@ -215,7 +215,7 @@ export class ClientApi {
       if (isDone(connect) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
       environment.log.debug('client connected', {
         device: connect.device.name,
-        address: placeOfPeer(client.path),
+        address: placeOfPeer(client.paths.active),
         ...application(request),
       });
       return answer(this.#connected(client, end, respond));
@@ -248,7 +248,8 @@ export class ClientApi {
     });
   }
 
-  #connected({ path: { kind, address, port } }: Session, end: RouteEnd, respond: Uint8Array | undefined): Uint8Array {
+  #connected({ paths }: Session, end: RouteEnd, respond: Uint8Array | undefined): Uint8Array {
+    const { kind, address, port } = paths.active;
     return encodeConnectAnswer({
       kind: 'connected',
       route: end.id,
@@ -283,7 +284,8 @@ function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
  * Returns the client's validated address, never one that it merely claims: the device may send unsolicited packets
  * there.
  */
-function validatedAddress({ validatedPath: { kind, address, port } }: Session): SocketAddress | undefined {
+function validatedAddress({ paths }: Session): SocketAddress | undefined {
+  const { kind, address, port } = paths.validated;
   return kind === 'udp' ? { address, port } : undefined;
 }
 

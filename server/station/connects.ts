@@ -121,7 +121,7 @@ export class Connects {
     const { waiting } = connect.device;
     if (this.#waiting >= waiters || waiting.size >= waitersPerDevice) return false;
     const ofSession = [...this.#sessions.get(session)!.values()].filter(({ state }) => state === 'waiting').length;
-    const address = addressKey(session.path);
+    const address = addressKey(session.paths.active);
     const here = [...waiting].filter(({ waitedAt }) => waitedAt === address).length;
     if (ofSession >= waitersPerSession || here >= Math.max(1, Math.floor(ADDRESS_SHARE * waitersPerDevice))) return false;
     this.move(connect, 'waiting');

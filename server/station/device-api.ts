@@ -67,15 +67,15 @@ export class DeviceApi {
 
   /** Serves an attach, also on a neutral session. */
   async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
-    const wait = this.#attaches.take(addressKey(session.path), this.#options.environment.clock.now());
+    const wait = this.#attaches.take(addressKey(session.paths.active), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const { productId, deviceId, tokens } = decodeAttachRequest(payload);
-    const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
+    const checked = await checkAttach(this.#options.store, productId, deviceId, session.peer.fingerprint);
     if ('refused' in checked) {
       const reason = stationCodeMeaning(checked.refused)?.message;
       this.#options.tally.count('attach refused', {
         device: deviceName({ productId, deviceId }),
-        address: placeOfPeer(session.path),
+        address: placeOfPeer(session.paths.active),
         reason,
       });
       return stationReply(checked.refused);
@@ -94,7 +94,7 @@ export class DeviceApi {
     entry.session.router = this.router;
     environment.log[level](replaced ? 'device attached again' : 'device attached', {
       device: deviceName(entry),
-      address: placeOfPeer(entry.session.path),
+      address: placeOfPeer(entry.session.paths.active),
     });
     onAttached(entry);
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
@@ -109,7 +109,7 @@ export class DeviceApi {
 
   #answer(session: Session, tokensKnown: boolean): Uint8Array {
     const { environment, settings, stun } = this.#options;
-    const { kind, address, port } = session.path;
+    const { kind, address, port } = session.paths.active;
     return encodeAttachAnswer({
       kind: 'attached',
       keepAlive: settings.keepAlive,
@@ -152,8 +152,8 @@ export class DeviceApi {
  * Serves `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. A NAT may
  * have given the channel another one since the end attached or connected.
  */
-export function seenAddress({ context: { validatedPath } }: RoutedRequest<Session>): CoapReply {
-  const { kind, address, port } = validatedPath;
+export function seenAddress({ context: { paths } }: RoutedRequest<Session>): CoapReply {
+  const { kind, address, port } = paths.validated;
   // The TCP port of a WebSocket is not a port of the NAT's UDP mappings.
   if (kind !== 'udp') return textReply(Status.NOT_FOUND, 'No address');
   return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeSeenAddress({ address, port }) };

@@ -66,7 +66,7 @@ export class JoinApi {
   /** Serves a join on a neutral session. */
   async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const { environment, health, steps, tally } = this.#options;
-    const address = addressKey(session.path);
+    const address = addressKey(session.paths.active);
     const now = environment.clock.now();
     const wait = this.#joins.take(address, now);
     if (wait > 0) return tooMany(wait);
@@ -104,7 +104,7 @@ export class JoinApi {
     // A longer lifetime means that it was created under a wrong clock.
     if (!(left > 0 && left <= InvitationLifetime.MAX)) return rejected('expired');
     if (revoked) return rejected('revoked');
-    if (use !== null && !fingerprintsEqual(use.fingerprint, session.remoteFingerprint)) return rejected('used');
+    if (use !== null && !fingerprintsEqual(use.fingerprint, session.peer.fingerprint)) return rejected('used');
     const { productId, deviceId } = invitation;
     if (request.productId !== productId)
       return refused(StationCode.WRONG_PRODUCT_ID, 'the invitation is for another product: check the product id');
@@ -119,7 +119,7 @@ export class JoinApi {
    */
   async #again(productId: string, deviceId: string, session: Session): Promise<Success | Refusal> {
     const device = await this.#options.store.device(productId, deviceId);
-    const isSame = device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint);
+    const isSame = device?.fingerprint && fingerprintsEqual(device.fingerprint, session.peer.fingerprint);
     return isSame ? { deviceId } : rejected('used');
   }
 
@@ -130,12 +130,13 @@ export class JoinApi {
     if (!areIds(productId, deviceId))
       return refused(StationCode.WRONG_DEVICE_ID, 'a device id is letters, digits, "-" or "_", at most 62 together with the product id');
     const time = new Date(clock.wallTime()).toISOString();
-    const { path, remoteFingerprint: fingerprint } = session;
-    const result = await store.invitations.redeem({ tokenHash, deviceId, fingerprint, address: path.address, time });
+    const { paths, peer } = session;
+    const { fingerprint } = peer;
+    const result = await store.invitations.redeem({ tokenHash, deviceId, fingerprint, address: paths.active.address, time });
     if (result === 'closed') return null;
     if (result === 'taken')
       return refused(StationCode.DEVICE_ID_IN_USE, `the device id ${deviceId} belongs to a device with another key: choose another one`);
-    log.info('device joined', { device: deviceName({ productId, deviceId }), address: placeOfPeer(path), fingerprint });
+    log.info('device joined', { device: deviceName({ productId, deviceId }), address: placeOfPeer(paths.active), fingerprint });
     return { deviceId };
   }
 }

@@ -48,7 +48,7 @@ export class Lookups {
   /** Finds the device of a connect. Never rejects. */
   async locate(connect: Connect): Promise<LookupResult> {
     const { clock, timeout } = this.#options;
-    const release = this.#limit.acquire(addressKey(connect.session.path));
+    const release = this.#limit.acquire(addressKey(connect.session.paths.active));
     if (release === null) return { failure: 'busy' };
     // Creates its signal when a directory reads it: one that answers at once does not pay for it.
     const controller = new AbortController();

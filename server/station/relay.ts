@@ -102,9 +102,9 @@ export class Relay {
   }
 
   #send(datagram: Uint8Array, end: RouteEnd): void {
-    if (this.#queued === 0 && this.#options.send(datagram, end.channel.validatedPath)) return;
+    if (this.#queued === 0 && this.#options.send(datagram, end.channel.paths.validated)) return;
     const waiting = this.#queues.get(end);
-    if (waiting === undefined && this.#options.send(datagram, end.channel.validatedPath)) return;
+    if (waiting === undefined && this.#options.send(datagram, end.channel.paths.validated)) return;
     this.#enqueue(datagram, end, waiting ?? new DropOldestQueue<Uint8Array>(QUEUE_PER_END));
   }
 
@@ -128,7 +128,7 @@ export class Relay {
     // Full sockets; packets for another one may leave.
     const full = new Set<number>();
     for (const [end, queue] of this.#queues) {
-      const { socket } = end.channel.validatedPath;
+      const { socket } = end.channel.paths.validated;
       if (!full.has(socket) && !this.#flush(end, queue)) full.add(socket);
     }
     if (this.#queued > 0) this.#cancelRetry = this.#scheduleRetry();
@@ -137,7 +137,7 @@ export class Relay {
   /** @returns false when the socket is full again */
   #flush(end: RouteEnd, queue: DropOldestQueue<Uint8Array>): boolean {
     for (let datagram = queue.peek(); datagram !== undefined; datagram = queue.peek()) {
-      if (!this.#options.send(datagram, end.channel.validatedPath)) return false;
+      if (!this.#options.send(datagram, end.channel.paths.validated)) return false;
       queue.shift();
       this.#queued--;
     }
@@ -152,7 +152,7 @@ export class Relay {
 
   #sendReset(end: RouteEnd): void {
     this.#forget(end);
-    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.validatedPath);
+    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.paths.validated);
   }
 
   #forget(end: RouteEnd): void {

@@ -82,7 +82,7 @@ export class Revocation {
     const { log, store } = this.#options;
     const { session } = entry;
     const device = await store.device(entry.productId, entry.deviceId);
-    if (device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint)) return;
+    if (device?.fingerprint && fingerprintsEqual(device.fingerprint, session.peer.fingerprint)) return;
     if (!session.isOpen) return;
     const reason = device === null ? 'the device was removed from the base station' : 'the base station has another key of the device';
     log.info('device is no longer admitted', { device: deviceName(entry), reason });

@@ -28,7 +28,7 @@ import type { StationSettings } from './settings.ts';
 export interface WebSocketsOptions {
   readonly clock: Clock;
   readonly tally: LogTally;
-  readonly host: Pick<Host, 'adopt' | 'drop' | 'receive' | 'sessions'>;
+  readonly host: Pick<Host, 'datagrams' | 'sessions' | 'sockets'>;
   readonly settings: Pick<StationSettings, 'webSockets' | 'webSocketsPerAddress' | 'webSocketTimeout'>;
   /** Returns whether a session has shown a valid credential. */
   readonly isProved: (session: Session) => boolean;
@@ -101,7 +101,7 @@ export class WebSockets {
 
   /** Notes that a session has shown a valid credential: its WebSockets no longer make way. */
   proved({ paths }: Session): void {
-    for (const { kind, socket } of paths) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
+    for (const { kind, socket } of paths.all) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
   }
 
   #addStranger(opened: OpenWebSocket): void {
@@ -133,7 +133,7 @@ export class WebSockets {
     const { clock, host } = this.#options;
     const socket: WebSocketSocket = new WebSocketSocket(pipe, {
       clock,
-      receive: host.receive,
+      receive: host.datagrams.receive,
       closed: (error) => this.#ended(socket.index, error),
       peer,
       queue: this.#queue,
@@ -143,7 +143,7 @@ export class WebSockets {
       socket.close();
       return { receive: () => {}, closed: () => {} };
     }
-    host.adopt(socket);
+    host.sockets.adopt(socket);
     const now = clock.now();
     this.#open.set(socket.index, { socket, network: networkOf(peer.address), since: now, unusedSince: now, end });
     this.#cancelSweep ??= clock.schedule(SWEEP, this.#sweep);
@@ -190,7 +190,7 @@ export class WebSockets {
     const { host, isProved } = this.#options;
     const [used, proved] = [new Set<number>(), new Set<number>()];
     for (const session of host.sessions)
-      for (const { kind, socket } of session.paths) {
+      for (const { kind, socket } of session.paths.all) {
         if (kind !== 'websocket') continue;
         used.add(socket);
         if (isProved(session)) proved.add(socket);
@@ -217,6 +217,6 @@ export class WebSockets {
     }
     this.#open.delete(index);
     this.#removeStranger(opened);
-    this.#options.host.drop(socket, error);
+    this.#options.host.sockets.drop(socket, error);
   }
 }

@@ -13,16 +13,20 @@ const TIMEOUT = new RemoteError('TIMEOUT', 'the device does not answer');
 async function connected(options: ConnectionOptions = {}) {
   const sim = nativeSimulation();
   const environment = sim.host('phone');
-  const channel = { isOpen: true, path: {}, connection: { heardAt: 0 } };
+  const channel = { isOpen: true, paths: { active: {} }, connection: { heardAt: 0 } };
   const facts = {
     restReason: null as RemoteError | null,
-    paths: [{ kind: 'udp' }],
+    paths: { all: [{ kind: 'udp' }] },
     connection: { heardAt: 0 },
     closed: new Promise(() => {}),
     end: vi.fn(),
   };
   const session = Object.assign(new EventEmitter(), facts);
-  const host = { environment, dial: () => ({ result: Promise.resolve(session), cancel: () => {} }), channelOf: () => channel };
+  const host = {
+    environment,
+    dials: { start: () => ({ result: Promise.resolve(session), cancel: () => {} }) },
+    routes: { channelOf: () => channel },
+  };
   const context = {
     environment,
     importKey: () => environment.crypto.generateKey(),
@@ -55,7 +59,7 @@ test.each([
   session.emit('suspected');
   await new Promise(setImmediate);
   channel.connection.heardAt = 1_001;
-  if (migrates) channel.path = {};
+  if (migrates) channel.paths.active = {};
   session.restReason = TIMEOUT;
   session.emit('resting', TIMEOUT);
   await new Promise(setImmediate);

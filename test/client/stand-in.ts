@@ -74,9 +74,11 @@ export async function asked(options: ConnectionOptions, answer = refused): Promi
   };
   const host = {
     environment,
-    prepare: (target: ConnectTarget) => {
-      seen.target = target;
-      return { initiate: new Uint8Array(1), cancel: () => {} };
+    dials: {
+      prepare: (target: ConnectTarget) => {
+        seen.target = target;
+        return { initiate: new Uint8Array(1), cancel: () => {} };
+      },
     },
   } as unknown as Host;
   let channels: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };

@@ -24,7 +24,7 @@ import { PasswordAuthenticationRequest } from '../../device/password/requests.ts
 import { silentLog } from '../../platform/environment.ts';
 import { IncomingStream } from '../../runtime/session/incoming-stream.ts';
 import { SessionStream } from '../../runtime/session/stream.ts';
-import type { StreamCarrier } from '../../runtime/session/stream-carrier.ts';
+import type { StreamOwner } from '../../runtime/session/stream-owner.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
@@ -195,7 +195,7 @@ describe('every function refuses a wrong type:', () => {
       getResponseMessage: [],
       getResponseMessageFormat: [],
     });
-    const stream = new SessionStream({} as StreamCarrier<SessionStream>, 7, 4);
+    const stream = new SessionStream({} as StreamOwner<SessionStream>, 7, 4);
     expect(await takenWrongly('SessionStream.readSome', (max) => stream.readSome(max), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.readAll', (length) => stream.readAll(length), [1])).toEqual([]);
     expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);

@@ -152,7 +152,7 @@ test('a base station that leads the route to another device and reports success:
   let asked = 0;
   const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {
     const { route, routeResetToken } = decodeP2pConnectRequest(payload);
-    other.host.routePath(context, route, { resetToken: routeResetToken });
+    other.host.routes.path(context, route, { resetToken: routeResetToken });
     asked++;
     return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeP2pConnectAnswer({}) };
   });
@@ -180,7 +180,7 @@ test('a device that answers 4.04 to a bare route: the connection ends with CLOSE
   const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {
     const { route, routeResetToken, initiate } = decodeP2pConnectRequest(payload);
     if (initiate === undefined) return { status: 404 };
-    const respond = device.host.acceptRelayed(initiate, device.host.routePath(context, route, { resetToken: routeResetToken }));
+    const respond = device.host.routes.accept(initiate, device.host.routes.path(context, route, { resetToken: routeResetToken }));
     return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeP2pConnectAnswer({ respond }) };
   });
   await device.open(router);

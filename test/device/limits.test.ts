@@ -44,7 +44,7 @@ test('handshakes that begin through the base station: above the limit 4.29 with 
   const peer = await fixture.raw.opened();
   const answers: [number, number | undefined][] = [];
   for (let i = 0; i < 66; i++) {
-    const { initiate } = peer.host.prepare({ name: 'device:pr-1.de-1' });
+    const { initiate } = peer.host.dials.prepare({ name: 'device:pr-1.de-1' });
     const { status, maxAge } = await peer.connect({ sct: SCT, initiate });
     answers.push([status, maxAge]);
   }

@@ -60,7 +60,7 @@ describe('a base station over WebSockets', () => {
       const session = await client.reach();
       expect(await hello(session)).toBe(205);
       const connected = decodeConnectAnswer(
-        (await client.connect({ initiate: client.host.prepare({ name: DEVICE_NAME }).initiate })).payload,
+        (await client.connect({ initiate: client.host.dials.prepare({ name: DEVICE_NAME }).initiate })).payload,
       );
       expect('observedAddress' in connected && connected.observedAddress !== undefined).toBe(clientOver === 'udp');
       expect((await client.request('GET', '/client/address')).status).toBe(clientOver === 'udp' ? 205 : 404);
@@ -170,12 +170,12 @@ describe('a base station over WebSockets', () => {
     const [pipe] = fixture.sim.pipes(stalled.environment);
     pipe!.stall();
     // Packets for the client that does not read: the device sends them over its route.
-    const [toStalled] = [...device.host.sessions].filter(({ path }) => path.kind === 'route');
+    const [toStalled] = [...device.host.sessions].filter(({ paths }) => paths.active.kind === 'route');
     for (let i = 0; i < 400; i++) {
       const packet = new Uint8Array(1_200).fill(0xc0);
       packet[0] = 0x88;
-      packet.set(toStalled!.path.route!, 1);
-      device.host.send(packet, device.channel.path);
+      packet.set(toStalled!.paths.active.route!, 1);
+      device.host.datagrams.send(packet, device.channel.paths.active);
       if (i % 50 === 0) await fixture.sim.run(20);
     }
     await fixture.sim.run(100);

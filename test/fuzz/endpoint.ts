@@ -51,13 +51,13 @@ function relay(random: Random): (packet: Uint8Array) => void {
   const crypto = nativeHost(random.u32());
   const table = new RouteTable(crypto, crypto.randomBytes(32), {}, 0);
   const [a, b] = ['a', 'b'].map((key) => ({
-    validatedPath: { kind: 'udp' as const, key, address: '192.0.2.1', port: 1, socket: 0, local: false },
+    paths: { validated: { kind: 'udp' as const, key, address: '192.0.2.1', port: 1, socket: 0, local: false } },
   }));
   const end = table.open(a!, b!, 0)!;
   return (packet) => {
     const inner = joined(Uint8Array.of(0x88), chance(random, 0.5) ? end.id : random.bytes(8), packet);
     const datagram = chance(random, 0.2) ? inner.subarray(0, below(random, 12)) : inner;
-    const to = table.forward(datagram, chance(random, 0.5) ? a!.validatedPath : b!.validatedPath, 1);
+    const to = table.forward(datagram, chance(random, 0.5) ? a!.paths.validated : b!.paths.validated, 1);
     if (to !== null && to !== end.other) throw new Error('forwarded to a stranger');
     if (to === null) table.answer(datagram, 1);
   };

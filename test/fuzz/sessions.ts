@@ -125,7 +125,7 @@ class SessionFuzz {
   }
 
   async #connect(client: Host, device: SimulatedHost): Promise<void> {
-    const session = await client.connect({
+    const session = await client.dials.connect({
       address: pick(this.#random, device.addresses),
       port: PORT,
       name: NAME,
@@ -153,7 +153,7 @@ class SessionFuzz {
         this.#watch(this.#open(session));
         break;
       case 7:
-        session.sendDatagram(random.bytes(below(random, 1400)));
+        session.datagrams.send(random.bytes(below(random, 1400)));
         break;
       case 8:
         if (chance(random, 0.3)) this.#watch(session.close(below(random, 0x2000), 'x'.repeat(below(random, 300))));
@@ -168,7 +168,7 @@ class SessionFuzz {
         session.stats();
         break;
       case 12:
-        session.updateKey();
+        session.connection.updateKey();
         break;
       case 13:
         this.#path(session);
@@ -201,7 +201,7 @@ class SessionFuzz {
     const random = this.#random;
     const { connection } = session;
     const now = this.#simulation.now;
-    const path = pick(random, this.#client!.sockets).path(pick(random, ['192.0.2.77', ...this.#deviceHost!.addresses]), PORT);
+    const path = pick(random, this.#client!.sockets.bound).path(pick(random, ['192.0.2.77', ...this.#deviceHost!.addresses]), PORT);
     pick(random, [
       () => connection.paths.migrate(path, now),
       () => connection.paths.migrate(path, now),
@@ -217,8 +217,8 @@ class SessionFuzz {
   async #open(session: Session): Promise<void> {
     const port = pick(this.#random, [StreamPort.ECHO, StreamPort.ECHO, StreamPort.SINK, StreamPort.NEVER_READ, 99, -1, 2 ** 32]);
     const weight = chance(this.#random, 0.5) ? {} : { weight: below(this.#random, 300) };
-    if (chance(this.#random, 0.5)) this.#streams.push(session.startStream(port, weight));
-    else this.#streams.push(await session.openStream(port, { ...weight, ...this.#signal(0.1) }));
+    if (chance(this.#random, 0.5)) this.#streams.push(session.streams.start(port, weight));
+    else this.#streams.push(await session.streams.open(port, { ...weight, ...this.#signal(0.1) }));
   }
 
   #stream(stream: SessionStream | undefined): void {

@@ -27,17 +27,22 @@ async function run(device: Parameters<typeof Host.open>[0], client: Parameters<t
     },
   });
   const host = await Host.open(client, { identity: client.crypto.generateKey(), binds: [{ port: 0 }] });
-  const session = await host.connect({ address: '10.0.0.1', port: 5592, name: 'device', pin: fingerprint(key.publicKey, client.crypto) });
+  const session = await host.dials.connect({
+    address: '10.0.0.1',
+    port: 5592,
+    name: 'device',
+    pin: fingerprint(key.publicKey, client.crypto),
+  });
   const response = await session.request({ method: 'GET', path: '/hello' });
 
-  const stream = await session.openStream(1);
+  const stream = await session.streams.open(1);
   const data = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 31) & 0xff);
   const sent = stream.write(data).then(() => stream.close());
   const back = await stream.readAll(data.length);
   await sent;
   await session.close();
   return {
-    verified: session.verified,
+    verified: session.peer.verified,
     status: response.status,
     payload: new TextDecoder().decode(response.payload),
     echoed: back.length,

@@ -318,10 +318,13 @@ test('the route table ends idle routes, at most half the idle timeout late', () 
   const table = new RouteTable(nativeHost(2), new Uint8Array(32), { idleTimeout: 1000 }, 0);
   const ended = new Log<string>();
   driver.add(table, {
-    event: ({ end }, now) => ended.note([end, end.other].map(({ channel }) => channel.validatedPath.key).sort()[0]!, now),
+    event: ({ end }, now) => ended.note([end, end.other].map(({ channel }) => channel.paths.validated.key).sort()[0]!, now),
   });
   const open = (at: number, name: string): void =>
-    driver.at(at, () => void table.open({ validatedPath: path(name) }, { validatedPath: path(`${name}, other end`) }, driver.now));
+    driver.at(
+      at,
+      () => void table.open({ paths: { validated: path(name) } }, { paths: { validated: path(`${name}, other end`) } }, driver.now),
+    );
   for (const at of [0, 100, 700, 5000]) open(at, `route ${at}`);
   driver.run(100_000);
   expect(ended.entries).toEqual([

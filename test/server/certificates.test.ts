@@ -77,7 +77,7 @@ async function attached(data: string, port: number, pin: string): Promise<Host> 
     const identity = environment.crypto.generateKey();
     const ids = { productId: 'pr', deviceId: `de-${index}` };
     await store.addDevice({ ...ids, name: null, fingerprint: fingerprint(identity.publicKey, environment.crypto), created });
-    const session = await host.connect({ name: 'station', address: '127.0.0.1', port, pin, identity });
+    const session = await host.dials.connect({ name: 'station', address: '127.0.0.1', port, pin, identity });
     const payload = encodeAttachRequest({ ...ids, svcVersion: '1', appName: null, appVersion: null, redirected: false, tokens: null });
     return (await session.request({ method: 'POST', path: DevicePath.ATTACH, contentFormat: CONTENT_FORMAT_CBOR, payload })).status;
   };

@@ -118,8 +118,8 @@ describe('startBasestation', () => {
     expect(await (await fetch(`http://127.0.0.1:${station.port}/health`)).json()).toEqual({ status: 'ok' });
     const environment = nodeEnvironment();
     const client = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
-    const session = await client.connect({ name: 'station', address: '127.0.0.1', port: station.port, pin: station.fingerprint });
-    expect(session.remoteFingerprint).toBe(station.fingerprint);
+    const session = await client.dials.connect({ name: 'station', address: '127.0.0.1', port: station.port, pin: station.fingerprint });
+    expect(session.peer.fingerprint).toBe(station.fingerprint);
     await client.close();
   });
 

@@ -12,10 +12,10 @@ export function acceptWebSockets(environment: SimulatedHost, host: Host, options
     accept: (pipe) => {
       const socket = new WebSocketSocket(pipe, {
         clock: environment.clock,
-        receive: host.receive,
-        closed: (error) => host.drop(socket, error),
+        receive: host.datagrams.receive,
+        closed: (error) => host.sockets.drop(socket, error),
       });
-      host.adopt(socket);
+      host.sockets.adopt(socket);
       return { receive: (message) => socket.deliver(message), closed: (error) => socket.ended(error) };
     },
   });

@@ -247,13 +247,13 @@ describe('unused sessions', () => {
     const network = { resolve: async () => ['10.0.0.1'] } as unknown as Network;
     const environment = { clock: { ...clock, schedule }, crypto, log: silentLog, network } as unknown as Environment;
     const answer = Promise.resolve();
-    const dial = () => ({ result: answer.then(() => dialled), cancel: () => {} });
+    const start = () => ({ result: answer.then(() => dialled), cancel: () => {} });
     return {
       environment,
       listenTunnel: undefined,
       hasUdpPorts: false,
       browser: new MdnsBrowser(environment),
-      host: async () => ({ environment, dial }) as unknown as Host,
+      host: async () => ({ environment, dials: { start } }) as unknown as Host,
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
       fingerprintOf: () => '',
@@ -304,12 +304,12 @@ describe('a stopped connect', () => {
     candidates.add('10.0.0.1', 1);
     const counts = { dials: 0, closed: 0 };
     const session = { close: async () => void counts.closed++ } as unknown as Session;
-    const dial: Host['dial'] = () => {
+    const start: Host['dials']['start'] = () => {
       counts.dials++;
       stop.abort();
       return { result: Promise.resolve(session), cancel: () => {} };
     };
-    const host = { environment: { clock: nodeEnvironment().clock, log: silentLog }, dial } as unknown as Host;
+    const host = { environment: { clock: nodeEnvironment().clock, log: silentLog }, dials: { start } } as unknown as Host;
     const resolve = async () => {
       if (whileResolving) stop.abort();
       return ['10.0.0.1'];

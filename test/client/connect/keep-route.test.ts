@@ -25,7 +25,7 @@ function searching(
   const session = {
     restReason,
     isOpen: true,
-    paths: [],
+    paths: { all: [] },
     connection: { paths: { remoteId: () => new Uint8Array(8) } },
     on: (name: string, listener: () => void) => {
       events.on(name, listener);

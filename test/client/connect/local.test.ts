@@ -363,7 +363,7 @@ describe('a stranger at home', () => {
   test('that answers with another key hides no answer of the device at home', async () => {
     const answers = ['FINGERPRINT_MISMATCH', 'DEVICE_INTERNAL_ERROR', 'TIMEOUT'] as const;
     const failed = (code: ErrorCode) => ({ result: Promise.reject(new RemoteError(code, 'failed')), cancel: () => {} });
-    const host = { environment: phone, dial: ({ port }: { port: number }) => failed(answers[port]!) };
+    const host = { environment: phone, dials: { start: ({ port }: { port: number }) => failed(answers[port]!) } };
     const endpoints = answers.map((_, port) => ({ address: `${HOME}.9`, port }));
     const find = (_: string, take: (change: unknown) => void) => {
       take({ action: 'ADD', service: { endpoints } });

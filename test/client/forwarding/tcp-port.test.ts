@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../runtime/deferred.ts';
-import type { SessionStream } from '../../../runtime/session/index.ts';
+import type { Session, SessionStream } from '../../../runtime/session/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -50,15 +50,16 @@ class Stream {
 class ScriptedSession {
   isOpen = true;
   restReason: SvcError | null = null;
-  readonly streams: Stream[] = [];
-
-  startStream(port: number): SessionStream {
-    expect(port).toBe(7);
-    if (!this.isOpen) throw new RemoteError('NOT_CONNECTED', 'ended');
-    const stream = new Stream();
-    this.streams.push(stream);
-    return stream as unknown as SessionStream;
-  }
+  readonly opened: Stream[] = [];
+  readonly streams = {
+    start: (port: number): SessionStream => {
+      expect(port).toBe(7);
+      if (!this.isOpen) throw new RemoteError('NOT_CONNECTED', 'ended');
+      const stream = new Stream();
+      this.opened.push(stream);
+      return stream as unknown as SessionStream;
+    },
+  } as Session['streams'];
 }
 
 let clock: ManualClock;
@@ -97,7 +98,7 @@ describe('without a connection to the device', () => {
     await program('two');
     await until(() => port.waiting === 2);
     port.attach(session, 7);
-    await until(() => session.streams.map(({ written }) => written).join() === 'one,two');
+    await until(() => session.opened.map(({ written }) => written).join() === 'one,two');
     expect([port.waiting, clock.timers.length]).toEqual([0, 0]);
   });
 
@@ -137,7 +138,7 @@ describe('with a connection to the device', () => {
   test('a connection is carried at once', async () => {
     port.attach(session, 7);
     await program();
-    await until(() => session.streams[0]?.written === 'hello');
+    await until(() => session.opened[0]?.written === 'hello');
   });
 
   test('that rests: new ones wait until it resumes', async () => {
@@ -147,7 +148,7 @@ describe('with a connection to the device', () => {
     await until(() => port.waiting === 1);
     session.restReason = null;
     port.resume();
-    await until(() => session.streams[0]?.written === 'hello');
+    await until(() => session.opened[0]?.written === 'hello');
   });
 
   test('that was lost: new ones wait for the next, and none uses the previous one', async () => {
@@ -155,17 +156,17 @@ describe('with a connection to the device', () => {
     session.isOpen = false;
     await program();
     await until(() => port.waiting === 1);
-    expect(session.streams).toHaveLength(0);
+    expect(session.opened).toHaveLength(0);
     const next = new ScriptedSession();
     port.attach(next, 7);
-    await until(() => next.streams[0]?.written === 'hello');
+    await until(() => next.opened[0]?.written === 'hello');
   });
 
   test('a refusal by the device is reset and reported; a program that gives up is not', async () => {
     port.attach(session, 7);
     const [first, second] = [await program(), await program()];
-    await until(() => session.streams.length === 2);
-    session.streams[0]!.refuse(new RemoteError('STOPPED', 'the service refuses connections (ECONNREFUSED)'));
+    await until(() => session.opened.length === 2);
+    session.opened[0]!.refuse(new RemoteError('STOPPED', 'the service refuses connections (ECONNREFUSED)'));
     await isReset(first);
     second.resetAndDestroy();
     expect(refused).toMatchObject([{ message: expect.stringContaining('ECONNREFUSED') }]);
@@ -174,9 +175,9 @@ describe('with a connection to the device', () => {
   test('a failure because the connection ended is reset and not reported', async () => {
     port.attach(session, 7);
     const socket = await program();
-    await until(() => session.streams.length === 1);
+    await until(() => session.opened.length === 1);
     session.isOpen = false;
-    session.streams[0]!.refuse(new RemoteError('CLOSED', 'the device has gone'));
+    session.opened[0]!.refuse(new RemoteError('CLOSED', 'the device has gone'));
     await isReset(socket);
     expect(refused).toEqual([]);
   });

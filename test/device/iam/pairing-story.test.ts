@@ -179,8 +179,8 @@ test('a base station that intercepts a first contact and forwards everything pai
   // The station leads clients of the device to its own key.
   const middle = await guarded.fixture.raw.attached();
   await middle.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
-  const path = middle.host.sockets[0]!.path(address(1).split('/')[0]!, guarded.device.localPort);
-  const onward = await guarded.settle(middle.host.connect({ path, name: `device:${ids.productId}.${ids.deviceId}` }));
+  const path = middle.host.sockets.bound[0]!.path(address(1).split('/')[0]!, guarded.device.localPort);
+  const onward = await guarded.settle(middle.host.dials.connect({ path, name: `device:${ids.productId}.${ids.deviceId}` }));
   const router = new Router<Session>();
   const passed: string[] = [];
   for (const each of [PasswordPath.FIRST, PasswordPath.SECOND, '/iam/pairing/password-open', '/iam/pairing/password-invite'])

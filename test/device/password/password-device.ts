@@ -104,8 +104,8 @@ export class PasswordDevice {
   }
 
   async dial(host: Host, local = true): Promise<Session> {
-    const path = host.sockets[0]!.path(this.sim.addressesOf(HOST)[0]!, this.#port(local));
-    return host.connect({ path, name: DEVICE_NAME });
+    const path = host.sockets.bound[0]!.path(this.sim.addressesOf(HOST)[0]!, this.#port(local));
+    return host.dials.connect({ path, name: DEVICE_NAME });
   }
 
   /** Returns the code of the error that a login ends with, or OK. */

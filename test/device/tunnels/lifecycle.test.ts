@@ -54,7 +54,7 @@ let clients = 0;
 function client(key = String(++clients)): { connection: DeviceConnection; close: () => void } {
   const events = new Emitter<{ closed: null }>(silentLog);
   const closed = new Deferred<null>();
-  const session = { on: events.on.bind(events), closed: closed.promise, isOpen: true, remoteFingerprint: key } as unknown as Session;
+  const session = { on: events.on.bind(events), closed: closed.promise, isOpen: true, peer: { fingerprint: key } } as unknown as Session;
   const close = (): void => {
     events.emit('closed', null);
     closed.resolve(null);

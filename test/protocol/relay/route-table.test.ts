@@ -21,8 +21,8 @@ function crypto(seed = 'seed') {
   };
 }
 
-function channel(name: string): { validatedPath: Path } {
-  return { validatedPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false } };
+function channel(name: string): { paths: { validated: Path } } {
+  return { paths: { validated: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false } } };
 }
 
 function packet(id: Uint8Array, length = 100): Uint8Array {
@@ -55,14 +55,14 @@ describe('release', () => {
     table.release(a, ends[0]!.id, 0);
     table.release(b, ends[1]!.other.id, 1_000);
     expect(table.nextTimeout()).toBe(3_000);
-    expect(table.forward(packet(ends[0]!.other.id), b.validatedPath, 2_999)).toBe(ends[0]);
+    expect(table.forward(packet(ends[0]!.other.id), b.paths.validated, 2_999)).toBe(ends[0]);
     table.handleTimeout(2_999);
     expect(table.size).toBe(3);
     table.handleTimeout(3_000);
     expect([table.size, table.nextTimeout()]).toEqual([2, 4_000]);
     table.handleTimeout(4_000);
     expect([table.size, table.nextEvent()?.end, table.nextEvent()?.end]).toEqual([1, ends[0], ends[1]!.other]);
-    expect(table.forward(packet(ends[2]!.id), a.validatedPath, 4_000)).toBe(ends[2]!.other);
+    expect(table.forward(packet(ends[2]!.id), a.paths.validated, 4_000)).toBe(ends[2]!.other);
   });
 
   test('of a route that ends meanwhile does not affect another one that gets its id by chance', () => {
@@ -96,10 +96,10 @@ describe('forward', () => {
     expect(hex(end.id)).not.toBe(hex(end.other.id));
     const there = packet(end.id);
     const inner = hex(there.subarray(ROUTE_HEADER));
-    expect(table.forward(there, a.validatedPath, 0)).toBe(end.other);
+    expect(table.forward(there, a.paths.validated, 0)).toBe(end.other);
     expect(hex(there.subarray(1, ROUTE_HEADER))).toBe(hex(end.other.id));
     expect(hex(there.subarray(ROUTE_HEADER))).toBe(inner);
-    expect(table.forward(packet(end.other.id), b.validatedPath, 0)).toBe(end);
+    expect(table.forward(packet(end.other.id), b.paths.validated, 0)).toBe(end);
     expect(end.packets + end.other.packets).toBe(2);
     expect(table.counters).toMatchObject({ forwarded: 2, forwardedBytes: 200, unknown: 0, wrongPath: 0 });
   });
@@ -108,8 +108,8 @@ describe('forward', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
     const stolen = packet(end.id);
-    expect(table.forward(stolen, channel('thief').validatedPath, 0)).toBeNull();
-    expect(table.forward(stolen, b.validatedPath, 0)).toBeNull();
+    expect(table.forward(stolen, channel('thief').paths.validated, 0)).toBeNull();
+    expect(table.forward(stolen, b.paths.validated, 0)).toBeNull();
     expect(hex(stolen.subarray(1, ROUTE_HEADER))).toBe(hex(end.id));
     expect(table.counters.wrongPath).toBe(2);
     expect(table.answer(stolen, 0)).toBeNull();
@@ -118,16 +118,16 @@ describe('forward', () => {
   test("follows the migration of an end's channel, not the source of a packet", () => {
     const [a, b] = [channel('a'), channel('b')];
     const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!];
-    const [old, fresh] = [a.validatedPath, channel('rebound').validatedPath];
+    const [old, fresh] = [a.paths.validated, channel('rebound').paths.validated];
     for (const end of ends) {
       expect(table.forward(packet(end.id), fresh, 0)).toBeNull();
       expect(table.forward(packet(end.id), old, 0)).toBe(end.other);
     }
-    a.validatedPath = fresh;
+    a.paths.validated = fresh;
     for (const end of ends) {
       expect(table.forward(packet(end.id), old, 0)).toBeNull();
       expect(table.forward(packet(end.id), fresh, 0)).toBe(end.other);
-      expect(table.forward(packet(end.other.id), b.validatedPath, 0)!.channel.validatedPath).toBe(fresh);
+      expect(table.forward(packet(end.other.id), b.paths.validated, 0)!.channel.paths.validated).toBe(fresh);
     }
     expect([table.size, table.counters.wrongPath]).toEqual([2, 4]);
   });
@@ -137,9 +137,9 @@ describe('forward', () => {
     const end = table.open(a, channel('b'), 0)!;
     const nested = packet(end.id);
     nested[ROUTE_HEADER] = PacketType.ROUTE;
-    expect(table.forward(nested, a.validatedPath, 0)).toBeNull();
+    expect(table.forward(nested, a.paths.validated, 0)).toBeNull();
     for (let length = 0; length <= ROUTE_HEADER; length++) {
-      expect(table.forward(packet(end.id).subarray(0, length), a.validatedPath, 0)).toBeNull();
+      expect(table.forward(packet(end.id).subarray(0, length), a.paths.validated, 0)).toBeNull();
     }
     expect(table.counters.malformed).toBe(ROUTE_HEADER + 2);
   });
@@ -148,8 +148,8 @@ describe('forward', () => {
     const table = new RouteTable(crypto(), secret, { packetsPerSecond: 100, bytesPerSecond: 1e6 }, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
-    const passed = (from: { validatedPath: Path }, id: Uint8Array, now: number, count: number, length = 50) =>
-      Array.from({ length: count }, () => table.forward(packet(id, length), from.validatedPath, now)).filter(Boolean).length;
+    const passed = (from: { paths: { validated: Path } }, id: Uint8Array, now: number, count: number, length = 50) =>
+      Array.from({ length: count }, () => table.forward(packet(id, length), from.paths.validated, now)).filter(Boolean).length;
     expect(passed(a, end.id, 0, 50)).toBe(10);
     expect(passed(b, end.other.id, 0, 50)).toBe(10);
     expect(passed(a, end.id, 100, 50)).toBe(10);
@@ -167,8 +167,8 @@ describe('the end of a route', () => {
     expect(table.size).toBe(3);
     expect(table.closeChannel(device)).toEqual([first.other, second.other]);
     expect(table.size).toBe(1);
-    expect(table.forward(packet(first.other.id), one.validatedPath, 0)).toBeNull();
-    expect(table.forward(packet(unrelated.id), one.validatedPath, 0)).toBe(unrelated.other);
+    expect(table.forward(packet(first.other.id), one.paths.validated, 0)).toBeNull();
+    expect(table.forward(packet(unrelated.id), one.paths.validated, 0)).toBe(unrelated.other);
     expect(table.closeChannel(device)).toEqual([]);
     table.close(unrelated);
     table.close(unrelated);
@@ -178,11 +178,11 @@ describe('the end of a route', () => {
   test('does not affect routes of another channel on the same path', () => {
     const device = channel('device');
     const old = channel('client');
-    const fresh = { validatedPath: old.validatedPath };
+    const fresh = { paths: { validated: old.paths.validated } };
     table.open(old, device, 0);
     const kept = table.open(fresh, device, 0)!;
     table.closeChannel(old);
-    expect(table.forward(packet(kept.id), fresh.validatedPath, 0)).toBe(kept.other);
+    expect(table.forward(packet(kept.id), fresh.paths.validated, 0)).toBe(kept.other);
   });
 
   test('is answered with a Reset that carries the token given to the end', () => {
@@ -191,7 +191,7 @@ describe('the end of a route', () => {
     const late = packet(end.id);
     expect(table.answer(late, 0)).toBeNull();
     table.close(end);
-    expect(table.forward(late, a.validatedPath, 0)).toBeNull();
+    expect(table.forward(late, a.paths.validated, 0)).toBeNull();
     const answer = table.answer(late, 0)!;
     expect(hex(answer)).toBe(hex(encodeReset({ id: end.id, token: end.resetToken })));
     expect(answer[0]).toBe(PacketType.RESET);
@@ -229,7 +229,7 @@ test('routes without a packet from either end for the idle timeout are ended, an
   const used = table.open(a, b, 0)!;
   const idle = table.open(a, c, 0)!;
   expect(table.nextTimeout()).toBe(1000);
-  table.forward(packet(used.other.id), b.validatedPath, 700);
+  table.forward(packet(used.other.id), b.paths.validated, 700);
   table.handleTimeout(999);
   expect([table.size, table.nextEvent()]).toEqual([2, null]);
   table.handleTimeout(1000);
@@ -237,7 +237,7 @@ test('routes without a packet from either end for the idle timeout are ended, an
   // The event has either end of the route.
   expect([end, end.other].map(({ id }) => hex(id)).sort()).toEqual([idle, idle.other].map(({ id }) => hex(id)).sort());
   expect([table.size, table.nextEvent(), table.nextTimeout()]).toEqual([1, null, 1700]);
-  expect(table.forward(packet(idle.id), a.validatedPath, 1000)).toBeNull();
+  expect(table.forward(packet(idle.id), a.paths.validated, 1000)).toBeNull();
   table.handleTimeout(1700);
   expect([table.size, table.nextEvent()?.kind, table.nextTimeout()]).toEqual([0, 'idle', Number.POSITIVE_INFINITY]);
 });
@@ -264,7 +264,7 @@ test('invented ids use up the checks: a valid lost id is answered only after tha
   table.close(ended);
   for (let made = 0; made < 100; made++) expect(table.answer(packet(new Uint8Array(8).fill(made)), 0)).toBeNull();
   expect(table.answer(packet(ended.id), 0)).toBeNull();
-  expect(table.forward(packet(live.id), a.validatedPath, 0)).toBe(live.other);
+  expect(table.forward(packet(live.id), a.paths.validated, 0)).toBe(live.other);
   expect(table.answer(packet(ended.id), 1_000)).not.toBeNull();
 });
 
@@ -290,7 +290,7 @@ test('any bytes from any path throw nothing, are not forwarded without an id, an
       if (marked && bytes.length > 0) bytes[0] = PacketType.ROUTE;
       const holdsId = hex(bytes.subarray(1, 9)) === hex(end.id);
       const length = bytes.length;
-      const forwarded = table.forward(bytes, a.validatedPath, 0);
+      const forwarded = table.forward(bytes, a.paths.validated, 0);
       const answer = table.answer(bytes, 0);
       expect(forwarded === null || holdsId).toBe(true);
       expect(answer === null || answer.length < length).toBe(true);
@@ -309,7 +309,7 @@ test('mutated packets of a live route are forwarded only with an intact id', { t
       const bytes = packet(end.id, 64);
       bytes[at] = bytes[at]! ^ (1 << bit);
       const touched = at >= 1 && at < ROUTE_HEADER;
-      const forwarded = table.forward(bytes.subarray(0, cut), a.validatedPath, 0);
+      const forwarded = table.forward(bytes.subarray(0, cut), a.paths.validated, 0);
       expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER && bytes[ROUTE_HEADER] !== PacketType.ROUTE);
     }),
     { numRuns: 4_000, seed: 1 },
@@ -334,13 +334,13 @@ test('the table agrees with a naive model over random operations', { tags: ['slo
             model = model.filter((each) => each !== route);
           }
           if (kind === 'channel') {
-            const notified = table.closeChannel(channels[x]!).map((end) => end.channel.validatedPath.key);
+            const notified = table.closeChannel(channels[x]!).map((end) => end.channel.paths.validated.key);
             const hit = model.filter(({ from, to }) => from === x || to === x);
             expect(notified.sort()).toEqual(hit.map(({ from, to }) => `c${from === x ? to : from}`).sort());
             model = model.filter((each) => !hit.includes(each));
           }
           if (kind === 'send' && route)
-            expect(table.forward(packet(route.end.id), channels[y]!.validatedPath, 0) !== null).toBe(y === route.from);
+            expect(table.forward(packet(route.end.id), channels[y]!.paths.validated, 0) !== null).toBe(y === route.from);
           expect(table.size).toBe(model.length);
         }
       },

@@ -21,7 +21,7 @@ test('is served, and asked for its address at most every three seconds: the answ
     if (data.length >= 1_200) large++;
     if (from === 'device1' && source.address !== '10.9.0.1') fromElsewhere++;
   };
-  const session = await fixture.sim.settle(client.host.connect({ name: DEVICE_NAME, address: '10.9.0.1', port: DEVICE_PORT }));
+  const session = await fixture.sim.settle(client.host.dials.connect({ name: DEVICE_NAME, address: '10.9.0.1', port: DEVICE_PORT }));
   large = 0;
   for (let request = 0; request < 60; request++) {
     expect((await fixture.sim.settle(session.request({ method: 'GET', path: '/hello' }))).status).toBe(205);
@@ -30,5 +30,5 @@ test('is served, and asked for its address at most every three seconds: the answ
   expect(fromElsewhere).toBeGreaterThan(60);
   // 13 s: five checks of two paths each, and the same from the other end.
   expect(large).toBeLessThanOrEqual(20);
-  expect(session.path.address).toBe('10.9.0.1');
+  expect(session.paths.active.address).toBe('10.9.0.1');
 });

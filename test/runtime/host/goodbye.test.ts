@@ -7,7 +7,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 test('peers that complete one handshake after the other while it leaves keep it no longer', async () => {
   const clock = new ManualClock();
   const goodbye = new Goodbye(clock, async () => {});
-  const session = { connection: { paths: { stats: () => null } }, path: { kind: 'route' } } as unknown as Session;
+  const session = { connection: { paths: { stats: () => undefined }, path: { kind: 'route' } } } as unknown as Session;
   let hasLeft = false;
   void goodbye.leave([], true).then(() => (hasLeft = true));
   for (let time = 0; time < 100; time += 20) {

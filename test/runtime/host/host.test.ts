@@ -9,7 +9,7 @@ import { acceptedSession, DEVICE_NAME, deviceTarget, hosts, pair, testRouter } f
 describe('connect', () => {
   it('another key than the pin is FINGERPRINT_MISMATCH, and the device accepts no session', async () => {
     const both = await hosts();
-    const connect = both.client.connect({ ...deviceTarget(both), pin: 'ab'.repeat(32) });
+    const connect = both.client.dials.connect({ ...deviceTarget(both), pin: 'ab'.repeat(32) });
     await expect(both.simulation.settle(connect)).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
     await both.simulation.run(1000);
     expect(both.accepted).toEqual([]);
@@ -19,7 +19,7 @@ describe('connect', () => {
   it('other ids than expected fail', async () => {
     const both = await hosts();
     const target = { ...deviceTarget(both), name: 'device' };
-    const expecting = (expect: Record<string, string>) => both.simulation.settle(both.client.connect({ ...target, expect }));
+    const expecting = (expect: Record<string, string>) => both.simulation.settle(both.client.dials.connect({ ...target, expect }));
     await expect(expecting({ ProductId: 'pr-other', DeviceId: 'de-1' })).rejects.toMatchObject({ code: 'WRONG_PRODUCT_ID' });
     await expect(expecting({ ProductId: 'pr-1', DeviceId: 'de-other' })).rejects.toMatchObject({ code: 'WRONG_DEVICE_ID' });
     expect((await expecting({ ProductId: 'pr-1', DeviceId: 'de-1' })).isOpen).toBe(true);
@@ -28,19 +28,19 @@ describe('connect', () => {
   it('TIMEOUT where no host answers, and where the name is another', async () => {
     const both = await hosts();
     const { pin, name } = deviceTarget(both);
-    const nobody = both.client.connect({ address: '10.0.0.9', port: 1, name, pin, timeout: 3000 });
+    const nobody = both.client.dials.connect({ address: '10.0.0.9', port: 1, name, pin, timeout: 3000 });
     const start = both.simulation.now;
     await expect(both.simulation.settle(nobody)).rejects.toMatchObject({ code: 'TIMEOUT' });
     expect(both.simulation.now - start).toBeGreaterThanOrEqual(3000);
     expect(both.simulation.now - start).toBeLessThan(3100);
-    const other = both.client.connect({ ...deviceTarget(both), name: 'device:pr-1.de-other', timeout: 3000 });
+    const other = both.client.dials.connect({ ...deviceTarget(both), name: 'device:pr-1.de-other', timeout: 3000 });
     await expect(both.simulation.settle(other)).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
   it('a connect that is over leaves no listener at its signal', async () => {
     const both = await hosts();
     const { signal } = new AbortController();
-    const connect = both.client.connect({ ...deviceTarget(both), signal });
+    const connect = both.client.dials.connect({ ...deviceTarget(both), signal });
     expect(getEventListeners(signal, 'abort').length).toBe(1);
     await both.simulation.settle(connect);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
@@ -48,9 +48,11 @@ describe('connect', () => {
 
   it('STOPPED by its signal', async () => {
     const both = await hosts();
-    await expect(both.client.connect({ ...deviceTarget(both), signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.client.dials.connect({ ...deviceTarget(both), signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'STOPPED',
+    });
     const controller = new AbortController();
-    const connect = both.client.connect({ ...deviceTarget(both), address: '10.0.0.9', signal: controller.signal });
+    const connect = both.client.dials.connect({ ...deviceTarget(both), address: '10.0.0.9', signal: controller.signal });
     await both.simulation.run(100);
     controller.abort();
     await expect(connect).rejects.toMatchObject({ code: 'STOPPED' });
@@ -63,23 +65,23 @@ describe('connect', () => {
     { address: '10.0.0.1', port: 1, socket: 4 },
   ])('INVALID_ARGUMENT for %o', async (to) => {
     const both = await hosts();
-    await expect(both.client.connect({ name: DEVICE_NAME, ...to })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(both.client.dials.connect({ name: DEVICE_NAME, ...to })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('a host without responder is invisible', async () => {
     const both = await hosts();
-    const target = { address: '10.0.0.2', port: both.client.sockets[0]!.port, name: 'device', timeout: 2000 };
-    await expect(both.simulation.settle(both.device.connect(target))).rejects.toMatchObject({ code: 'TIMEOUT' });
+    const target = { address: '10.0.0.2', port: both.client.sockets.bound[0]!.port, name: 'device', timeout: 2000 };
+    await expect(both.simulation.settle(both.device.dials.connect(target))).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
   it('a device at its limit ends the session with DEVICE_INTERNAL_ERROR, and accepts it when there is capacity again', {
     tags: ['slow'],
   }, async () => {
     const both = await hosts({ device: { limits: { connections: 1 } } });
-    const first = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+    const first = await both.simulation.settle(both.client.dials.connect(deviceTarget(both)));
     const attempt = async (): Promise<string> => {
       try {
-        const session = await both.client.connect(deviceTarget(both));
+        const session = await both.client.dials.connect(deviceTarget(both));
         const response = await session.request({ method: 'GET', path: '/nothing' });
         return `answered ${response.status}`;
       } catch (error) {
@@ -113,17 +115,17 @@ describe('open and close', () => {
   it('close ends the sessions of every peer, fails connects in progress and frees the port', async () => {
     const both = await pair();
     await acceptedSession(both);
-    const connect = both.device.connect({ address: '10.0.0.9', port: 1, name: 'x' });
+    const connect = both.device.dials.connect({ address: '10.0.0.9', port: 1, name: 'x' });
     const results = Promise.allSettled([connect, both.device.close(), both.device.close()]);
     const [connected, closed] = await both.simulation.settle(results);
     expect(connected).toMatchObject({ reason: { code: 'STOPPED' } });
     expect(closed.status).toBe('fulfilled');
     expect(await both.simulation.settle(both.session.closed)).toMatchObject({ code: 'CLOSED' });
     expect(await both.accepted[0]!.closed).toBeNull();
-    await expect(both.device.connect(deviceTarget(both))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.device.dials.connect(deviceTarget(both))).rejects.toMatchObject({ code: 'STOPPED' });
     const identity = both.deviceEnvironment.crypto.generateKey();
     const next = await both.simulation.settle(Host.open(both.deviceEnvironment, { identity, binds: [{ port: 5592 }] }));
-    expect(next.sockets[0]!.port).toBe(5592);
+    expect(next.sockets.bound[0]!.port).toBe(5592);
   });
 
   it('a session listener that throws is logged, and the session continues', async () => {
@@ -143,23 +145,23 @@ it('passes each datagram to its interceptors first, in their order; the first th
   const both = await pair();
   const taken: number[] = [];
   const seen: number[] = [];
-  both.device.intercept((datagram, path) => {
+  both.device.datagrams.intercept((datagram, path) => {
     if (datagram[0] !== 0x88) return false;
     taken.push(datagram.length);
-    both.device.send(Uint8Array.of(0x42, 7), path);
+    both.device.datagrams.send(Uint8Array.of(0x42, 7), path);
     return true;
   });
-  const remove = both.device.intercept((datagram) => {
+  const remove = both.device.datagrams.intercept((datagram) => {
     if (datagram[0]! >= 0x88) seen.push(datagram[0]!);
     return datagram[0] === 0x89;
   });
   const returned: number[] = [];
-  both.client.intercept((datagram) => datagram[0] === 0x42 && returned.push(datagram[1]!) > 0);
-  for (const first of [0x88, 0x89]) both.client.send(new Uint8Array(30).fill(first), both.session.path);
+  both.client.datagrams.intercept((datagram) => datagram[0] === 0x42 && returned.push(datagram[1]!) > 0);
+  for (const first of [0x88, 0x89]) both.client.datagrams.send(new Uint8Array(30).fill(first), both.session.paths.active);
   await both.simulation.run(100);
   expect([taken, seen, returned]).toEqual([[30], [0x89], [7]]);
   remove();
-  both.client.send(new Uint8Array(30).fill(0x89), both.session.path);
+  both.client.datagrams.send(new Uint8Array(30).fill(0x89), both.session.paths.active);
   await both.simulation.run(100);
   expect(seen).toEqual([0x89]);
   expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/x' }))).status).toBe(404);
@@ -168,7 +170,7 @@ it('passes each datagram to its interceptors first, in their order; the first th
 it('garbage on the socket is dropped and disturbs no session', async () => {
   const both = await pair();
   const [from, to] = [
-    { address: '10.0.0.2', port: both.client.sockets[0]!.port },
+    { address: '10.0.0.2', port: both.client.sockets.bound[0]!.port },
     { address: '10.0.0.1', port: 5592 },
   ];
   for (let i = 0; i < 500; i++) {
@@ -212,7 +214,7 @@ describe('a core that fails', () => {
   it('ends its connections; a new one serves on the same socket', async () => {
     const both = await breakable();
     const { simulation, client, cores, sessions, device } = both;
-    const session = await simulation.settle(client.connect(deviceTarget(both)));
+    const session = await simulation.settle(client.dials.connect(deviceTarget(both)));
     await simulation.run(() => sessions.length === 1);
     const failed = sessions[0]!.closed;
     const open = sessions[0]!.request({ method: 'GET', path: '/never' });
@@ -224,7 +226,7 @@ describe('a core that fails', () => {
     await simulation.run(1000);
     expect(cores.length).toBe(2);
     expect(both.errors).toEqual([expect.stringContaining('data plane failed')]);
-    const again = await simulation.settle(client.connect(deviceTarget({ ...both, device })));
+    const again = await simulation.settle(client.dials.connect(deviceTarget({ ...both, device })));
     expect((await simulation.settle(again.request({ method: 'GET', path: '/hello' }))).status).toBe(205);
   });
 });

@@ -16,17 +16,17 @@ async function relayed(options: { loss?: number } = {}) {
   const simulation = nativeSimulation({ link: { delay: 10, loss: options.loss ?? 0 } });
   const station = await openStation(simulation, 'station', '10.0.0.9');
   const table = new RouteTable(station.environment.crypto, new Uint8Array(32), {}, simulation.now);
-  station.host.intercept((datagram, path) => {
+  station.host.datagrams.intercept((datagram, path) => {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const to = table.forward(datagram, path, simulation.now);
-    if (to !== null) station.host.send(datagram, to.channel.validatedPath);
+    if (to !== null) station.host.datagrams.send(datagram, to.channel.paths.validated);
     return true;
   });
   const raw = new SessionFixture({ sim: simulation });
   const open = async (name: string, address: string, config: object) => {
     const { environment, host } = await raw.client({ machine: name, addresses: [`${address}/24`], ...config });
     const channel = await simulation.settle(
-      host.connect({ address: '10.0.0.9', port: STATION_PORT, name: 'station', pin: station.host.fingerprint, timeout: 60_000 }),
+      host.dials.connect({ address: '10.0.0.9', port: STATION_PORT, name: 'station', pin: station.host.fingerprint, timeout: 60_000 }),
     );
     return { environment, host, channel };
   };
@@ -47,10 +47,10 @@ async function relayed(options: { loss?: number } = {}) {
   /** The work of POST /client/connect and /p2p/connect. */
   const connect = async (): Promise<{ session: Session; end: RouteEnd }> => {
     const end = table.open(clientChannel!, deviceChannel!, simulation.now)!;
-    const prepared = client.host.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint, timeout: 60_000 });
-    const devicePath = device.host.routePath(device.channel, end.other.id, { resetToken: end.other.resetToken });
-    const respond = device.host.acceptRelayed(prepared.initiate, devicePath);
-    const session = await prepared.establish(respond, client.host.routePath(client.channel, end.id, { resetToken: end.resetToken }));
+    const prepared = client.host.dials.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint, timeout: 60_000 });
+    const devicePath = device.host.routes.path(device.channel, end.other.id, { resetToken: end.other.resetToken });
+    const respond = device.host.routes.accept(prepared.initiate, devicePath);
+    const session = await prepared.establish(respond, client.host.routes.path(client.channel, end.id, { resetToken: end.resetToken }));
     return { session, end };
   };
   return { simulation, station, table, device, client, accepted, connect, deviceChannel: deviceChannel!, clientChannel: clientChannel! };
@@ -62,10 +62,10 @@ it('a session over a route serves requests and streams, and both ends report REL
   const { simulation, connect, accepted } = await relayed({ loss: 0.05 });
   const { session } = await simulation.settle(connect());
   expect((await simulation.settle(session.request(get))).status).toBe(205);
-  expect([session.type, accepted[0]!.type]).toEqual(['RELAY', 'RELAY']);
-  expect([session.isLocal, accepted[0]!.isLocal]).toEqual([false, false]);
-  expect(session.verified).toBe('pinned');
-  const stream = await simulation.settle(session.openStream(1));
+  expect([session.paths.type, accepted[0]!.paths.type]).toEqual(['RELAY', 'RELAY']);
+  expect([session.paths.isLocal, accepted[0]!.paths.isLocal]).toEqual([false, false]);
+  expect(session.peer.verified).toBe('pinned');
+  const stream = await simulation.settle(session.streams.open(1));
   await simulation.settle(stream.write(new Uint8Array(50_000)));
   await simulation.settle(stream.close());
 });
@@ -73,11 +73,11 @@ it('a session over a route serves requests and streams, and both ends report REL
 it('the same route is the same path object', async () => {
   const { client } = await relayed();
   const id = new Uint8Array(8).fill(1);
-  const path = client.host.routePath(client.channel, id);
-  expect(client.host.routePath(client.channel, id.slice())).toBe(path);
-  expect(client.host.routePath(client.channel, new Uint8Array(8))).not.toBe(path);
+  const path = client.host.routes.path(client.channel, id);
+  expect(client.host.routes.path(client.channel, id.slice())).toBe(path);
+  expect(client.host.routes.path(client.channel, new Uint8Array(8))).not.toBe(path);
   expect(path).toMatchObject({ kind: 'route', address: '10.0.0.9', port: STATION_PORT, local: false });
-  expect(path.key).toBe(`route:0101010101010101@${client.channel.path.key}`);
+  expect(path.key).toBe(`route:0101010101010101@${client.channel.paths.active.key}`);
 });
 
 it('many sessions share one channel', async () => {
@@ -93,10 +93,10 @@ it('many sessions share one channel', async () => {
 it('a route that is kept warm behind a direct path counts for its channel', async () => {
   const { simulation, connect, client, device } = await relayed();
   const { session } = await simulation.settle(connect());
-  session.keepPath(session.path, 5000);
-  session.migrate(client.host.sockets[0]!.path('10.0.0.1', device.host.sockets[0]!.port));
+  session.paths.keep(session.paths.active, 5000);
+  session.paths.migrate(client.host.sockets.bound[0]!.path('10.0.0.1', device.host.sockets.bound[0]!.port));
   await simulation.run(500);
-  expect([session.type, client.host.relayedOver(client.channel)]).toEqual(['DIRECT', 1]);
+  expect([session.paths.type, client.host.relayedOver(client.channel)]).toEqual(['DIRECT', 1]);
 });
 
 it('a session that hears nothing on its route makes the channel under it suspected', async () => {
@@ -114,7 +114,7 @@ it('a session that hears nothing on its route makes the channel under it suspect
 it('a socket that is unbound ends the channel on it, and the sessions on its routes', async () => {
   const { simulation, connect, client, accepted } = await relayed();
   const { session } = await simulation.settle(connect());
-  await simulation.settle(client.host.unbind(client.host.sockets[0]!));
+  await simulation.settle(client.host.sockets.unbind(client.host.sockets.bound[0]!));
   await expect(client.channel.closed).resolves.toMatchObject({ code: 'STOPPED' });
   await expect(session.closed).resolves.toMatchObject({ code: 'CLOSED' });
   await simulation.run(100);
@@ -124,9 +124,9 @@ it('a socket that is unbound ends the channel on it, and the sessions on its rou
 it('a wrong pin fails on the Respond, and leaves no listener at the signal', async () => {
   const { signal } = new AbortController();
   const { simulation, client, device, accepted } = await relayed();
-  const prepared = client.host.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32), signal });
-  const respond = device.host.acceptRelayed(prepared.initiate, device.host.routePath(device.channel, new Uint8Array(8)));
-  const establish = prepared.establish(respond, client.host.routePath(client.channel, new Uint8Array(8)));
+  const prepared = client.host.dials.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32), signal });
+  const respond = device.host.routes.accept(prepared.initiate, device.host.routes.path(device.channel, new Uint8Array(8)));
+  const establish = prepared.establish(respond, client.host.routes.path(client.channel, new Uint8Array(8)));
   expect(getEventListeners(signal, 'abort').length).toBe(1);
   await expect(simulation.settle(establish)).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
   expect(getEventListeners(signal, 'abort')).toEqual([]);
@@ -136,24 +136,24 @@ it('a wrong pin fails on the Respond, and leaves no listener at the signal', asy
 
 it('garbage as Initiate and as Respond is a RemoteError, and nothing else', { tags: ['slow'] }, async () => {
   const { simulation, client, device } = await relayed();
-  const path = device.host.routePath(device.channel, new Uint8Array(8));
+  const path = device.host.routes.path(device.channel, new Uint8Array(8));
   for (const bytes of [new Uint8Array(0), new Uint8Array(200), client.environment.crypto.randomBytes(500)]) {
-    expect(() => device.host.acceptRelayed(bytes, path)).toThrow(expect.objectContaining({ name: 'RemoteError' }));
-    const prepared = client.host.prepare({ name: DEVICE_NAME, timeout: 1000 });
-    const establish = prepared.establish(bytes, client.host.routePath(client.channel, new Uint8Array(8)));
+    expect(() => device.host.routes.accept(bytes, path)).toThrow(expect.objectContaining({ name: 'RemoteError' }));
+    const prepared = client.host.dials.prepare({ name: DEVICE_NAME, timeout: 1000 });
+    const establish = prepared.establish(bytes, client.host.routes.path(client.channel, new Uint8Array(8)));
     await expect(simulation.settle(establish)).rejects.toMatchObject({ name: 'RemoteError', code: 'BAD_RESPONSE' });
   }
 });
 
 it('prepare can be cancelled, also by its signal', async () => {
   const { simulation, client } = await relayed();
-  const path = client.host.routePath(client.channel, new Uint8Array(8));
-  const prepared = client.host.prepare({ name: DEVICE_NAME });
+  const path = client.host.routes.path(client.channel, new Uint8Array(8));
+  const prepared = client.host.dials.prepare({ name: DEVICE_NAME });
   prepared.cancel();
   prepared.cancel();
   await expect(prepared.establish(new Uint8Array(0), path)).rejects.toMatchObject({ code: 'STOPPED' });
   const controller = new AbortController();
-  const other = client.host.prepare({ name: DEVICE_NAME, signal: controller.signal });
+  const other = client.host.dials.prepare({ name: DEVICE_NAME, signal: controller.signal });
   controller.abort();
   await expect(simulation.settle(other.establish(new Uint8Array(0), path))).rejects.toMatchObject({ code: 'STOPPED' });
 });
@@ -178,17 +178,17 @@ it('ends with CLOSED when the station resets the route', async () => {
   const { session, end } = await simulation.settle(connect());
   await simulation.run(1000);
   table.close(end);
-  station.host.send(encodeReset({ id: end.id, token: new Uint8Array(16) }), clientChannel.path);
+  station.host.datagrams.send(encodeReset({ id: end.id, token: new Uint8Array(16) }), clientChannel.paths.active);
   await simulation.run(100);
   expect(session.isOpen).toBe(true); // a wrong token has no effect
-  station.host.send(encodeReset({ id: end.id, token: end.resetToken }), clientChannel.path);
+  station.host.datagrams.send(encodeReset({ id: end.id, token: end.resetToken }), clientChannel.paths.active);
   expect(await simulation.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
 });
 
 it('a connect on a route fails at once when the channel ends', async () => {
   const { simulation, client } = await relayed();
-  const path = client.host.routePath(client.channel, new Uint8Array(8).fill(7));
-  const connect = client.host.connect({ path, name: DEVICE_NAME, timeout: 60_000 });
+  const path = client.host.routes.path(client.channel, new Uint8Array(8).fill(7));
+  const connect = client.host.dials.connect({ path, name: DEVICE_NAME, timeout: 60_000 });
   connect.catch(() => {});
   await simulation.run(100);
   const start = simulation.now;
@@ -201,15 +201,15 @@ it('a route whose handshake is half-open is not released for routes that a clien
   const { simulation, client, device, table, accepted, deviceChannel, clientChannel } = await relayed();
   const end = table.open(clientChannel, deviceChannel, simulation.now)!;
   const given: string[] = [];
-  const offer = (name: string, id: Uint8Array) => device.host.routePath(device.channel, id, { onUnused: () => given.push(name) });
-  const prepared = client.host.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint });
-  const respond = device.host.acceptRelayed(prepared.initiate, offer('honest', end.other.id));
+  const offer = (name: string, id: Uint8Array) => device.host.routes.path(device.channel, id, { onUnused: () => given.push(name) });
+  const prepared = client.host.dials.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint });
+  const respond = device.host.routes.accept(prepared.initiate, offer('honest', end.other.id));
   const offerMany = (mark: number): void => {
     for (let i = 0; i < 1_100; i++) offer('stranger', Uint8Array.of(mark, i >> 8, i & 0xff, 0, 0, 0, 0, 0));
   };
   offerMany(1);
   expect([given.length > 0, given.includes('honest')]).toEqual([true, false]);
-  const session = await simulation.settle(prepared.establish(respond, client.host.routePath(client.channel, end.id)));
+  const session = await simulation.settle(prepared.establish(respond, client.host.routes.path(client.channel, end.id)));
   await simulation.run(() => accepted.length === 1);
   offerMany(2);
   expect((await simulation.settle(session.request(get))).status).toBe(205);
@@ -222,8 +222,8 @@ it('a route whose handshake is half-open is not released for routes that a clien
 it('a route whose handshake never ends is released when it is abandoned', async () => {
   const { simulation, client, device } = await relayed();
   const given: string[] = [];
-  const path = device.host.routePath(device.channel, new Uint8Array(8), { onUnused: () => given.push('route') });
-  device.host.acceptRelayed(client.host.prepare({ name: DEVICE_NAME }).initiate, path);
+  const path = device.host.routes.path(device.channel, new Uint8Array(8), { onUnused: () => given.push('route') });
+  device.host.routes.accept(client.host.dials.prepare({ name: DEVICE_NAME }).initiate, path);
   await simulation.run(9_000);
   expect(given).toEqual([]);
   await simulation.run(2_000);

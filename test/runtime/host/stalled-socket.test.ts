@@ -34,9 +34,9 @@ async function stalledPair(binds = 2): Promise<StalledPair> {
   );
   both.device.onSession = serve;
   const target = { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, timeout: 10_000 };
-  const connects = Array.from({ length: STALLED_SESSIONS }, () => client.connect({ ...target, socket: 0 }));
+  const connects = Array.from({ length: STALLED_SESSIONS }, () => client.dials.connect({ ...target, socket: 0 }));
   const sessions = await simulation.settle(Promise.all(connects));
-  const other = await simulation.settle(client.connect({ ...target, socket: binds - 1 }));
+  const other = await simulation.settle(client.dials.connect({ ...target, socket: binds - 1 }));
   return { ...both, client, sockets, sessions, other };
 }
 
@@ -51,7 +51,7 @@ function serve(session: Session): void {
 
 /** Sends this many bytes; resolves when all are acknowledged. */
 async function upload(session: Session, length = LENGTH): Promise<void> {
-  const stream = await session.openStream(1);
+  const stream = await session.streams.open(1);
   await stream.write(pattern(length));
   await stream.close();
 }
@@ -66,7 +66,7 @@ it('a socket that stalls has its share also beside many sockets that the host ha
   const pair = await stalledPair(1);
   const { simulation, client, clientEnvironment, sessions, sockets } = pair;
   for (let i = 0; i < 10; i++)
-    client.adopt(await simulation.settle(clientEnvironment.network.bind({ port: 0, host: '0.0.0.0', receive: () => {} })));
+    client.sockets.adopt(await simulation.settle(clientEnvironment.network.bind({ port: 0, host: '0.0.0.0', receive: () => {} })));
   const hanging = Promise.all(sessions.map((session) => upload(session, 30_000)));
   await simulation.run(30);
   sockets[0]!.stalled = true;

@@ -74,7 +74,7 @@ describe('interop: handshake', () => {
   it('ipv6', async () => {
     const here = await fileBench({ files: [5 * KB, 10 * KB] });
     const job = async () => {
-      const session = await here.client.connect({ address: here.deviceHost.addresses[1]!, port: PORT, name: NAME, pin: here.pin });
+      const session = await here.client.dials.connect({ address: here.deviceHost.addresses[1]!, port: PORT, name: NAME, pin: here.pin });
       await Promise.all(here.files.map((size, port) => download(session, size, port)));
       await closesCleanly(here, session);
     };
@@ -119,7 +119,7 @@ async function manyConnections(seed: number, link: typeof bursts, connections: n
   const job = async (): Promise<void> => {
     for (let i = 0; i < connections; i++) {
       const host = await Host.open(here.clientHost, { identity: here.clientHost.crypto.generateKey(), binds: [{ port: 0 }] });
-      const session = await host.connect({
+      const session = await host.dials.connect({
         address: here.deviceHost.addresses[0]!,
         port: PORT,
         name: NAME,

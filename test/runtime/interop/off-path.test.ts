@@ -46,9 +46,9 @@ async function transfer(seed: number, file: number, isAttacked: boolean) {
   simulation.link(deviceHost, clientHost, down, up);
   const session = await simulation.settle(here.connect());
   await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
-  const { path } = session;
+  const path = session.paths.active;
   const [accepted] = [...here.device.sessions];
-  const acceptedPath = accepted!.path;
+  const acceptedPath = accepted!.paths.active;
   const answers: SimulatedPacket[] = [];
   simulation.onPacket = (packet) => {
     if (packet.to !== 'client' && packet.to !== 'device') answers.push(packet);
@@ -59,7 +59,12 @@ async function transfer(seed: number, file: number, isAttacked: boolean) {
   await simulation.settle(download(session, file, 0));
   attack?.stop();
   const time = simulation.now - from;
-  expect([session.isOpen, accepted!.isOpen, session.path === path, accepted!.path === acceptedPath]).toEqual([true, true, true, true]);
+  expect([session.isOpen, accepted!.isOpen, session.paths.active === path, accepted!.paths.active === acceptedPath]).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
   await simulation.run(100);
   const response = await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
   expect(response.status).toBe(204);

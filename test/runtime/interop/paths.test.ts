@@ -31,12 +31,12 @@ function rebindAgainAndAgain(
   const rebound = { count: 0, validated: 0 };
   const rebind = (): void => {
     const [accepted] = [...device.sessions];
-    const before = accepted!.path;
+    const before = accepted!.paths.active;
     simulation.rebind(clientHost, what);
     clientHost.clock.schedule(VALIDATED_AFTER, () => {
       rebound.count++;
-      const { path, connection } = accepted!;
-      if (path !== before && connection.paths.stats(path)?.validated === true) rebound.validated++;
+      const { paths } = accepted!;
+      if (paths.active !== before && paths.stats(paths.active)?.validated === true) rebound.validated++;
     });
     clientHost.clock.schedule(REBIND_FREQUENCY, rebind);
   };
@@ -83,10 +83,10 @@ describe('a warm path', () => {
     const session = await simulation.settle(here.connect({ migration: true }));
     await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
     const [accepted] = [...here.device.sessions];
-    const other = client.sockets[0]!.path(deviceHost.addresses[1]!, PORT);
-    expect(session.addPath(other, { keepInterval: 5000 })).toBe(true);
+    const other = client.sockets.bound[0]!.path(deviceHost.addresses[1]!, PORT);
+    expect(session.paths.add(other, { keepInterval: 5000 })).toBe(true);
     await simulation.run(500);
-    expect(session.path).not.toBe(other);
+    expect(session.paths.active).not.toBe(other);
     const changes: [string, number][] = [];
     session.on('path', ({ reason }) => changes.push([reason, simulation.now]));
     const dead = simulation.now + 1000;
@@ -94,7 +94,11 @@ describe('a warm path', () => {
     await simulation.settle(download(session, 2 * MB, 0));
     expect(changes.map(([reason]) => reason)).toEqual(['failed-over']);
     expect(changes[0]![1] - dead).toBeLessThan(3000);
-    expect([session.path === other, session.type, accepted!.path.address.includes(':')]).toEqual([true, 'DIRECT', true]);
+    expect([session.paths.active === other, session.paths.type, accepted!.paths.active.address.includes(':')]).toEqual([
+      true,
+      'DIRECT',
+      true,
+    ]);
     expectNoFailure(here);
   }
 });
@@ -106,16 +110,16 @@ describe('interop: the client migrates', () => {
     const session = await simulation.settle(here.connect({ migration: true }));
     await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
     const [accepted] = [...here.device.sessions];
-    const before = session.path;
+    const before = session.paths.active;
     const changes: string[] = [];
     session.on('path', ({ reason }) => changes.push(`client ${reason}`));
     accepted!.on('path', ({ reason }) => changes.push(`device ${reason}`));
     clientHost.clock.schedule(1000, () => {
-      session.migrate(client.sockets[0]!.path(deviceHost.addresses[1]!, PORT));
+      session.paths.migrate(client.sockets.bound[0]!.path(deviceHost.addresses[1]!, PORT));
     });
     await simulation.settle(download(session, 2 * MB, 0));
     expect(changes).toEqual(['client migrated', 'device followed']);
-    expect([session.path.address, session.path === before]).toEqual([deviceHost.addresses[1], false]);
+    expect([session.paths.active.address, session.paths.active === before]).toEqual([deviceHost.addresses[1], false]);
     // packets began small on the new path, and grew again
     expect(accepted!.connection.stats()!.packetSize).toBe(ETHERNET_PAYLOAD);
     // a new id in both directions, and no use of the old ones
@@ -127,8 +131,8 @@ describe('interop: the client migrates', () => {
       expect(ids(of(6)).size).toBe(1);
       expect([...ids(of(4))]).not.toEqual([...ids(of(6))]);
     }
-    expect(session.connection.paths.all).toEqual([session.path]);
-    expect(accepted!.connection.paths.all).toEqual([accepted!.path]);
+    expect(session.connection.paths.all).toEqual([session.paths.active]);
+    expect(accepted!.connection.paths.all).toEqual([accepted!.paths.active]);
     await simulation.settle(closesCleanly(here, session));
   });
 });

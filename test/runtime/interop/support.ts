@@ -63,7 +63,7 @@ export async function fileBench({
 
 /** Downloads one file and compares it with the device's. */
 export async function download(session: Session, size: number, port: number): Promise<void> {
-  const stream = await session.openStream(port);
+  const stream = await session.streams.open(port);
   const closing = stream.close();
   expect(sha256(await stream.readAll(size))).toBe(sha256(fileOf(size, port)));
   // not `rejects`: the runner keeps those promises, and with them the whole simulation, until the test ends

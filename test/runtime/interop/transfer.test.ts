@@ -97,7 +97,7 @@ function cases(congestion: Congestion, sizes: Sizes): void {
     // in the middle of the file, which takes 1.8 s; each direction has a key of its own
     here.clientHost.clock.schedule(1000, () => {
       const [accepted] = [...here.device.sessions];
-      expect([session.updateKey(), accepted!.updateKey()]).toEqual([true, true]);
+      expect([session.connection.updateKey(), accepted!.connection.updateKey()]).toEqual([true, true]);
     });
     const job = async () => {
       await downloadAll({ ...here, connect: async () => session });
@@ -138,7 +138,7 @@ function cases(congestion: Congestion, sizes: Sizes): void {
       const downloading = Promise.all(here.files.map((bytes, port) => download(session, bytes, port)));
       here.clientHost.clock.schedule(500, () => {
         const [accepted] = [...here.device.sessions];
-        for (const end of ends) expect((end === 'client' ? session : accepted!).updateKey()).toBe(true);
+        for (const end of ends) expect((end === 'client' ? session : accepted!).connection.updateKey()).toBe(true);
       });
       await downloading;
       await closesCleanly(here, session);
@@ -187,8 +187,8 @@ async function cubicNeighbour({ simulation, deviceHost, clientHost }: FileBench)
   });
   const client = await Host.open(clientHost, { identity, binds: [{ port: 0 }], congestion: 'cubic' });
   const address = deviceHost.addresses[0]!;
-  const session = await simulation.settle(client.connect({ address, port, name: NAME, pin: server.fingerprint }));
-  void swallow(await simulation.settle(session.openStream(1))).catch(() => {});
+  const session = await simulation.settle(client.dials.connect({ address, port, name: NAME, pin: server.fingerprint }));
+  void swallow(await simulation.settle(session.streams.open(1))).catch(() => {});
 }
 
 async function flood(stream: SessionStream): Promise<void> {

@@ -23,7 +23,8 @@ async function learned(types: readonly string[] = ['RELAY', 'DIRECT']) {
   const pings: number[] = [];
   const listeners: Record<string, () => void> = {};
   const sessionOf = (type: string, own: object = {}): Session => {
-    const to = { type, path: { kind: 'udp', ...STATION }, validatedPath: { kind: 'udp', ...STATION }, connection: { peer: { idleTimeout: 0 } } };
+    const path = { kind: 'udp', ...STATION };
+    const to = { paths: { type, active: path, validated: path }, connection: { peer: { idleTimeout: 0 } } };
     return { isOpen: true, on: () => {}, setKeepAlive: () => {}, ping: () => {}, ...to, ...own } as unknown as Session;
   };
   const channel = sessionOf('DIRECT', {
@@ -35,7 +36,7 @@ async function learned(types: readonly string[] = ['RELAY', 'DIRECT']) {
     environment,
     isNear: () => false,
     onChange: () => () => {},
-    channelOf: ({ type }) => (type === 'RELAY' ? channel : null),
+    channelOf: ({ paths }) => (paths.type === 'RELAY' ? channel : null),
     ask: async () => ({ ...OUTSIDE, port: 6_000 }),
   });
   keepAlive.followChannel(channel);
@@ -76,7 +77,11 @@ function overWebSocket() {
   const changes: (() => void)[] = [];
   const channelOf = (): Session =>
     ({
-      ...{ isOpen: true, path: { kind: 'websocket' }, validatedPath: { kind: 'websocket' }, connection: { peer: { idleTimeout: 0 } } },
+      ...{
+        isOpen: true,
+        paths: { active: { kind: 'websocket' }, validated: { kind: 'websocket' } },
+        connection: { peer: { idleTimeout: 0 } },
+      },
       ...{ observedAddress: null, stunServers: [], setKeepAlive: () => {}, ping: () => {} },
       on: (event: string, listener: () => void) => (event === 'closed' ? ended.push(listener) : 0),
     }) as unknown as Session;
@@ -91,7 +96,7 @@ function overWebSocket() {
     channelOf: () => channel,
     ask: async () => null,
   });
-  const connection = { ...channelOf(), type: 'RELAY', path: { kind: 'route' }, on: () => {} } as unknown as Session;
+  const connection = { ...channelOf(), paths: { type: 'RELAY', active: { kind: 'route' } }, on: () => {} } as unknown as Session;
   keepAlive.follow(connection, { profile: 'balanced', explicit: { interval: 20_000 } });
   const cut = (...errors: readonly (SvcError | null)[]): void => {
     for (const error of errors) {

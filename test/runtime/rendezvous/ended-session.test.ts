@@ -21,7 +21,7 @@ test('leaves no timer and no listener behind', async () => {
       return () => listeners--;
     },
   });
-  Object.defineProperties(ended, { path: { value: open.path }, type: { value: 'RELAY' } });
+  Object.defineProperties(ended, { active: { value: open.active }, type: { value: 'RELAY' } });
   const end = new LocalEnd(client, { mapsPort: false });
   const shared = new Searches(end, new HostBudget(clientLimits), { clock, log });
   const search = new DirectSearch({ session: ended, shared, kind: { hardNat: true, ...noKeepAlive, stationOf: () => null } });

@@ -20,9 +20,9 @@ test('leaves neither the tried path nor its socket behind', async () => {
   const search = await scene.begin();
   await simulation.run(() => tried.length > 0, 60_000);
   expect([tried[0]!.socket === client.host.socket.index, client.host.adopted]).toEqual([false, 1]);
-  signalling.path = client.host.socket.path(scene.device.home.outside, 4_000);
-  search.migrated(signalling.path);
-  expect([client.host.adopted, signalling.paths.includes(tried[0]!)]).toEqual([0, false]);
+  signalling.active = client.host.socket.path(scene.device.home.outside, 4_000);
+  search.migrated(signalling.active);
+  expect([client.host.adopted, signalling.all.includes(tried[0]!)]).toEqual([0, false]);
   client.host.environment.clock.schedule(30_000, () => {});
   await simulation.run(30_000);
   expect([tried.length, signalling.type, search.report().whyNotDirect]).toEqual([1, 'DIRECT', null]);
@@ -52,7 +52,7 @@ test('a device keeps the socket of a path as long as the connection has the path
     return on.call(end, event, listener as () => void);
   };
   let paths: readonly Path[] = [];
-  Object.defineProperty(end, 'paths', { get: () => paths });
+  Object.defineProperty(end.paths, 'all', { get: () => paths });
   const { adopt } = device.host;
   device.host.adopt = (socket) => {
     paths = [socket.path(scene.client.home.outside, 4_000)];

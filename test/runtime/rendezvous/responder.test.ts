@@ -111,7 +111,7 @@ describe('a round', () => {
 
   it('of a session that has become direct keeps its results for a minute', async () => {
     const device = deviceOf();
-    const session = Object.assign(device.session(), { type: 'DIRECT' });
+    const session = Object.assign(device.session(), { paths: { type: 'DIRECT' as const, all: [], rtt: null } });
     begin(device, session, offerOf(1));
     device.responder.end(session);
     await device.simulation.run(59_000);

@@ -80,8 +80,11 @@ function refusing(clock: { now(): number; schedule(delay: number, run: () => voi
   const path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
   const response: CoapResponse = { status: 403, payload: new Uint8Array(0) };
   return {
-    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, type: 'RELAY', rtt: null, path, paths: [path], restReason: null },
-    ...{ pathStats: () => null, on: () => () => {}, supplyIds: () => {}, keepPath: () => true, removePath: () => {}, migrate: () => false },
+    ...{ peer: { fingerprint: 'device', verified: 'pinned' }, isOpen: true, restReason: null, on: () => () => {} },
+    paths: {
+      ...{ active: path, all: [path], type: 'RELAY', rtt: null, stats: () => null },
+      ...{ supplyIds: () => {}, keep: () => true, remove: () => {}, migrate: () => false },
+    },
     request: () => Promise.reject(new Error('no request is sent')),
     observe: (_, onResponse) => {
       asked.push(clock.now());

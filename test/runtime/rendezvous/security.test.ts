@@ -359,9 +359,9 @@ describe('a hostile client', () => {
 
 /** A session with one of many devices, through the station. */
 async function reach(fixture: ProductFixture, peer: RawPeer, deviceId: string): Promise<Session> {
-  const prepared = peer.host.prepare({ name: `device:${ids.productId}.${deviceId}` });
+  const prepared = peer.host.dials.prepare({ name: `device:${ids.productId}.${deviceId}` });
   const answer = decodeConnectAnswer((await peer.connect({ deviceId, initiate: prepared.initiate })).payload);
   if (answer.kind !== 'connected' || answer.respond === undefined) throw new Error('not connected');
-  const path = peer.host.routePath(peer.channel, answer.route, { resetToken: answer.routeResetToken });
+  const path = peer.host.routes.path(peer.channel, answer.route, { resetToken: answer.routeResetToken });
   return fixture.settle(prepared.establish(answer.respond, path));
 }

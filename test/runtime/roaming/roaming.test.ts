@@ -47,7 +47,7 @@ async function scene({ takesFreshSocket = true, isWaiting = false } = {}): Promi
     roaming,
     events,
     looks,
-    connect: () => fixture.settle(client.host.connect(device.target)),
+    connect: () => fixture.settle(client.host.dials.connect(device.target)),
     move: (number) => fixture.sim.move(client.environment, { addresses: [number === 0 ? HOME : network(number)] }),
   };
 }
@@ -93,10 +93,10 @@ describe('checks of the network', () => {
     fixture.sim.move(client.environment, { addresses: [] });
     const before = looks.length;
     session.ping();
-    client.host.send(Uint8Array.of(1), client.host.sockets[0]!.path('203.0.113.9', 9));
+    client.host.datagrams.send(Uint8Array.of(1), client.host.sockets.bound[0]!.path('203.0.113.9', 9));
     await fixture.sim.run(120);
     expect(looks.length).toBeGreaterThan(before);
-    expect(session.path.address).toBe(device.environment.addresses[0]);
+    expect(session.paths.active.address).toBe(device.environment.addresses[0]);
     move(0);
   });
 });
@@ -106,52 +106,52 @@ describe('a session', () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
-    const [before] = client.host.sockets;
+    const [before] = client.host.sockets.bound;
     const seen = new Set<number>();
     fixture.sim.onPacket = ({ source }) => void (source.address === '198.51.100.1' && seen.add(source.port));
     move(1);
     await fixture.sim.run(1_200);
     // No id of the old network appears in the new one.
-    expect(seen).toEqual(new Set([client.host.sockets[0]!.port]));
-    expect(session.path.socket).toBe(client.host.sockets[0]!.index);
-    expect(client.host.sockets[0]).not.toBe(before);
+    expect(seen).toEqual(new Set([client.host.sockets.bound[0]!.port]));
+    expect(session.paths.active.socket).toBe(client.host.sockets.bound[0]!.index);
+    expect(client.host.sockets.bound[0]).not.toBe(before);
     await fixture.sim.run(5_000);
-    expect(client.host.sockets).not.toContain(before);
+    expect(client.host.sockets.bound).not.toContain(before);
     move(2);
     await fixture.sim.run(8_000);
-    expect([events, session.paths.length, client.host.sockets.length]).toEqual([['changed', 'changed'], 1, 1]);
+    expect([events, session.paths.all.length, client.host.sockets.bound.length]).toEqual([['changed', 'changed'], 1, 1]);
   });
 
   it('removes the path that it has left, and leaves others alone', async () => {
     const { fixture, device, client, connect, move } = await scene();
     const session = await connect();
-    const warm = (await fixture.settle(client.host.bind({ port: 0 }))).path(device.target.address, device.target.port);
-    session.addPath(warm, { keepInterval: 25_000 });
+    const warm = (await fixture.settle(client.host.sockets.bind({ port: 0 }))).path(device.target.address, device.target.port);
+    session.paths.add(warm, { keepInterval: 25_000 });
     await fixture.sim.run(1_000);
     for (const number of [1, 2]) {
       move(number);
       await fixture.sim.run(1_500);
-      expect(new Set(session.paths)).toEqual(new Set([session.path, warm]));
+      expect(new Set(session.paths.all)).toEqual(new Set([session.paths.active, warm]));
     }
   });
 
   it('keeps its socket where its port is known to peers, and is followed', async () => {
     const { fixture, device, client, connect, move } = await scene({ takesFreshSocket: false });
     const session = await connect();
-    const { path } = session;
+    const path = session.paths.active;
     await fixture.sim.run(1_000);
     move(1);
     await fixture.sim.run(1_500);
-    expect([client.host.sockets.length, session.path]).toEqual([1, path]);
-    expect(device.incoming.at(-1)!.path.address).toBe('198.51.100.1');
+    expect([client.host.sockets.bound.length, session.paths.active]).toEqual([1, path]);
+    expect(device.incoming.at(-1)!.paths.active.address).toBe('198.51.100.1');
   });
 
   it('stays on its path after a change that was reverted, without another validation', async () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
-    const { path } = session;
-    const [socket] = client.host.sockets;
+    const path = session.paths.active;
+    const [socket] = client.host.sockets.bound;
     // The other network carries nothing, nor does the fresh socket once the first network is back.
     fixture.sim.onPacket = ({ source }) =>
       source.address === '198.51.100.1' || (source.address === '192.0.2.10' && source.port !== socket!.port) ? 'drop' : undefined;
@@ -159,9 +159,9 @@ describe('a session', () => {
     await fixture.sim.run(1_000);
     move(0);
     await fixture.sim.run(1_000);
-    expect([events, session.path, client.host.sockets[0]]).toEqual([['changed', 'reverted'], path, socket]);
+    expect([events, session.paths.active, client.host.sockets.bound[0]]).toEqual([['changed', 'reverted'], path, socket]);
     await fixture.sim.run(5_000);
-    expect([client.host.sockets.length, session.paths.length]).toEqual([1, 1]);
+    expect([client.host.sockets.bound.length, session.paths.all.length]).toEqual([1, 1]);
   });
 
   it('probes its path after a sleep, and emits nothing', async () => {
@@ -192,7 +192,7 @@ describe('bounds', () => {
     for (let n = 1; n <= 8; n++) {
       await connect();
       move(n);
-      const bound = new Set(client.host.sockets);
+      const bound = new Set(client.host.sockets.bound);
       const { network: own } = client.environment;
       const bind = own.bind;
       own.bind = async (options) => {
@@ -205,7 +205,7 @@ describe('bounds', () => {
       // The next connect leaves from it.
       isFresh.clear();
     }
-    expect(client.host.sockets.length).toBe(5);
+    expect(client.host.sockets.bound.length).toBe(5);
     expect([...client.host.sessions].every(({ isOpen }) => isOpen)).toBe(true);
   });
 
@@ -215,7 +215,7 @@ describe('bounds', () => {
     const client = await fixture.client({ addresses: [HOME], ...many });
     const device = await fixture.device(many);
     new Roaming({ host: device.host, takesFreshSocket: false });
-    for (let n = 0; n < 200; n++) await fixture.settle(client.host.connect(device.target));
+    for (let n = 0; n < 200; n++) await fixture.settle(client.host.dials.connect(device.target));
     await fixture.sim.run(5_000);
     const times: number[] = [];
     fixture.sim.onPacket = ({ from, time }) => void (from === device.environment.name && times.push(time));

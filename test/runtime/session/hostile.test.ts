@@ -12,7 +12,7 @@ async function besieged(seed = 1) {
   const both = await pair({ seed, device: { maxRequests: 8 } });
   const victim = await acceptedSession(both);
   victim.router = testRouter(both.deviceEnvironment);
-  const decent = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+  const decent = await both.simulation.settle(both.client.dials.connect(deviceTarget(both)));
   await both.simulation.run(() => both.accepted.length === 2);
   both.accepted[1]!.router = testRouter(both.deviceEnvironment);
   return { ...both, victim, decent };
@@ -63,7 +63,7 @@ describe('a hostile peer', () => {
     both.victim.onStream = () => {
       offered++;
     };
-    const opens = Array.from({ length: 3000 }, (_, port) => both.session.openStream(port).catch((error: { code: string }) => error.code));
+    const opens = Array.from({ length: 3000 }, (_, port) => both.session.streams.open(port).catch((error: { code: string }) => error.code));
     await both.simulation.run(1000);
     expect(offered).toBeGreaterThan(0);
     await expectUnharmed(both);
@@ -114,7 +114,7 @@ describe('a hostile peer', () => {
       seen++;
     };
     for (let i = 0; i < 2000; i++) {
-      both.session.sendDatagram(new Uint8Array(1000));
+      both.session.datagrams.send(new Uint8Array(1000));
       if (i % 100 === 0) await both.simulation.run(5);
     }
     await both.simulation.run(1000);

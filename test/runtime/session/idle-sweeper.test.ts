@@ -67,10 +67,10 @@ describe('a session that was idle', () => {
     both.session.observe({ method: 'GET', path: '/watched' }, () => {});
     await both.simulation.run(60_000);
     expect([both.session.sweep(), accepted.sweep()]).toEqual([false, false]);
-    const other = await both.simulation.settle(both.client.connect({ address: '10.0.0.1', port: 5592, name: 'device' }));
+    const other = await both.simulation.settle(both.client.dials.connect({ address: '10.0.0.1', port: 5592, name: 'device' }));
     await both.simulation.run(() => both.accepted.length > 1);
     both.accepted.at(-1)!.onStream = (incoming) => void incoming.accept();
-    const stream = await both.simulation.settle(other.openStream(1));
+    const stream = await both.simulation.settle(other.streams.open(1));
     await both.simulation.run(60_000);
     expect(other.sweep()).toBe(false);
     await both.simulation.settle(stream.write(new Uint8Array(100)));

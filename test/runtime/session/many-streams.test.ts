@@ -32,7 +32,7 @@ it('2,000 streams are open at once, and each carries its own bytes both ways', a
   });
   const one = async (index: number): Promise<boolean> => {
     const data = pattern(32 + (index % 500), index * 1000);
-    const stream = await both.session.openStream(index);
+    const stream = await both.session.streams.open(index);
     await stream.write(data);
     const closing = stream.close();
     const back = await stream.readAll(2000);
@@ -53,9 +53,9 @@ it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tr
     link: { delay: 5 },
     device: { limits: { streams: 20 }, onSession: (session) => (session.onStream = (incoming) => void echo(incoming.accept())) },
   });
-  const open = await both.simulation.settle(Promise.all(Array.from({ length: 20 }, () => both.session.openStream(1))));
+  const open = await both.simulation.settle(Promise.all(Array.from({ length: 20 }, () => both.session.streams.open(1))));
   for (let round = 0; round < 20; round++) {
-    const more = await both.simulation.settle(Promise.allSettled(Array.from({ length: 100 }, () => both.session.openStream(1))));
+    const more = await both.simulation.settle(Promise.allSettled(Array.from({ length: 100 }, () => both.session.streams.open(1))));
     expect(more.map((result) => (result as { reason?: { code: string } }).reason?.code)).toEqual(new Array(100).fill('STOPPED'));
   }
   const echoes = await both.simulation.settle(Promise.all(open.map((stream, index) => exchange(stream, pattern(3000, index)))));
@@ -88,7 +88,7 @@ async function echo(stream: SessionStream): Promise<void> {
 }
 
 async function once(both: ConnectedPair, index: number): Promise<boolean> {
-  return exchange(await both.session.openStream(1), pattern(5000, index));
+  return exchange(await both.session.streams.open(1), pattern(5000, index));
 }
 
 async function exchange(stream: SessionStream, data: Uint8Array): Promise<boolean> {

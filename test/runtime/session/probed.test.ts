@@ -20,7 +20,7 @@ describe('event probed', () => {
   it('reports that an added path has answered', async () => {
     const both = await withSecondPort();
     const seen = probes(both.session);
-    expect(both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7000))).toBe(true);
+    expect(both.session.paths.add(both.client.sockets.bound[0]!.path('10.0.0.1', 7000))).toBe(true);
     await both.simulation.run(1000);
     expect(seen).toEqual(['7000: answered']);
   });
@@ -28,12 +28,12 @@ describe('event probed', () => {
   it('reports that an added path is silent, and that it answers later', async () => {
     const both = await pair();
     const seen = probes(both.session);
-    const path = both.client.sockets[0]!.path('10.0.0.1', 7000);
-    expect(both.session.addPath(path, { keepInterval: 1000 })).toBe(true);
+    const path = both.client.sockets.bound[0]!.path('10.0.0.1', 7000);
+    expect(both.session.paths.add(path, { keepInterval: 1000 })).toBe(true);
     await both.simulation.run(10_000);
     expect(new Set(seen)).toEqual(new Set(['7000: silent']));
     expect(both.session.connection.paths.all).toContain(path);
-    await both.simulation.settle(both.device.bind({ port: 7000 }));
+    await both.simulation.settle(both.device.sockets.bind({ port: 7000 }));
     await both.simulation.run(10_000);
     expect(seen.at(-1)).toBe('7000: answered');
   });
@@ -42,23 +42,23 @@ describe('event probed', () => {
     const both = await withSecondPort();
     const accepted = await acceptedSession(both);
     const seen = probes(accepted);
-    const socket = await both.simulation.settle(both.client.bind({ port: 6000 }));
+    const socket = await both.simulation.settle(both.client.sockets.bind({ port: 6000 }));
     const path = socket.path('10.0.0.1', 7000);
-    both.session.addPath(path);
+    both.session.paths.add(path);
     await both.simulation.run(1000);
     expect(seen).toEqual(['6000: answered']);
     both.session.connection.paths.remove(path);
     await both.simulation.run(120_000);
     expect(seen).toEqual(['6000: answered', '6000: silent, forgotten']);
-    expect(accepted.connection.paths.all).toEqual([accepted.path]);
+    expect(accepted.connection.paths.all).toEqual([accepted.paths.active]);
   });
 
   it('is not emitted by a session that has ended', async () => {
     const both = await withSecondPort();
     const seen = probes(both.session);
-    both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7000));
+    both.session.paths.add(both.client.sockets.bound[0]!.path('10.0.0.1', 7000));
     void both.session.close();
     await both.simulation.run(1000);
-    expect([seen, both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7001))]).toEqual([[], false]);
+    expect([seen, both.session.paths.add(both.client.sockets.bound[0]!.path('10.0.0.1', 7001))]).toEqual([[], false]);
   });
 });

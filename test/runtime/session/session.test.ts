@@ -14,7 +14,7 @@ async function served(options: Parameters<typeof pair>[0] = {}) {
     both.accepted.push(session);
     session.router = router;
   };
-  const session = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+  const session = await both.simulation.settle(both.client.dials.connect(deviceTarget(both)));
   return { ...both, session, router };
 }
 
@@ -25,37 +25,37 @@ describe('a session', () => {
     const both = await pair();
     const { session, device, client } = both;
     const accepted = await acceptedSession(both);
-    expect(session.initiator).toBe(true);
-    expect(accepted.initiator).toBe(false);
-    expect([session.localFingerprint, session.remoteFingerprint]).toEqual([client.fingerprint, device.fingerprint]);
-    expect([accepted.localFingerprint, accepted.remoteFingerprint]).toEqual([device.fingerprint, client.fingerprint]);
-    expect(session.verified).toBe('pinned');
-    expect(session.info).toMatchObject({ ProductId: 'pr-1', DeviceId: 'de-1' });
-    expect(session.handshakeHash).toEqual(accepted.handshakeHash);
-    expect(session.type).toBe('DIRECT');
+    expect(session.connection.initiator).toBe(true);
+    expect(accepted.connection.initiator).toBe(false);
+    expect([session.localFingerprint, session.peer.fingerprint]).toEqual([client.fingerprint, device.fingerprint]);
+    expect([accepted.localFingerprint, accepted.peer.fingerprint]).toEqual([device.fingerprint, client.fingerprint]);
+    expect(session.peer.verified).toBe('pinned');
+    expect(session.peer.info).toMatchObject({ ProductId: 'pr-1', DeviceId: 'de-1' });
+    expect(session.peer.handshakeHash).toEqual(accepted.peer.handshakeHash);
+    expect(session.paths.type).toBe('DIRECT');
     expect(session.stats()).toMatchObject({ openStreams: 0, openRequests: 0 });
   });
 
   it('without a pin is not verified until a password or pairing verifies it', async () => {
     const both = await hosts();
     const { pin: _, ...target } = deviceTarget(both);
-    const session = await both.simulation.settle(both.client.connect(target));
-    expect(session.verified).toBe('none');
-    session.setVerified('password');
-    expect(session.verified).toBe('password');
+    const session = await both.simulation.settle(both.client.dials.connect(target));
+    expect(session.peer.verified).toBe('none');
+    session.peer.markVerified('password');
+    expect(session.peer.verified).toBe('password');
   });
 
   it('is local on the local socket from an address of the same network, and only there', async () => {
     const near = await pair();
-    expect((await acceptedSession(near)).isLocal).toBe(true);
-    expect(near.session.isLocal).toBe(false);
+    expect((await acceptedSession(near)).paths.isLocal).toBe(true);
+    expect(near.session.paths.isLocal).toBe(false);
     const other = await pair({ device: { binds: [{ port: 5592 }] } });
-    expect((await acceptedSession(other)).isLocal).toBe(false);
+    expect((await acceptedSession(other)).paths.isLocal).toBe(false);
   });
 
   it('is not local before the peer has answered at a new address, and no longer at a distant one', async () => {
     const router = new Router<Session>();
-    router.on('GET', '/local', ({ context }) => ({ status: 205, payload: new TextEncoder().encode(`${context.isLocal}`) }));
+    router.on('GET', '/local', ({ context }) => ({ status: 205, payload: new TextEncoder().encode(`${context.paths.isLocal}`) }));
     const both = await pair({ device: { router }, link: { delay: 5 } });
     const { simulation, session, clientEnvironment } = both;
     const asked = async () => new TextDecoder().decode((await simulation.settle(session.request(get('/local')))).payload);
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect(await asked()).toBe('false');
     await simulation.run(1000);
     expect(await asked()).toBe('false');
-    expect((await acceptedSession(both)).path.address).not.toBe('10.0.0.2');
+    expect((await acceptedSession(both)).paths.active.address).not.toBe('10.0.0.2');
   });
 
   it('runs on new keys when either end asks for them', async () => {
@@ -81,23 +81,22 @@ describe('a session', () => {
     await talk();
     await both.simulation.run(100); // the device's answer is acknowledged
     // not before 3 PTO have passed
-    expect([both.session.updateKey(), accepted.updateKey()]).toEqual([true, true]);
+    expect([both.session.connection.updateKey(), accepted.connection.updateKey()]).toEqual([true, true]);
     await talk();
     expect(phases).toEqual({ client: new Set([false]), device: new Set([false]) });
     await both.simulation.run(3000);
     expect((await talk()).status).toBe(205);
     expect(phases).toEqual({ client: new Set([false, true]), device: new Set([false, true]) });
     await both.simulation.settle(both.session.close());
-    expect(both.session.updateKey()).toBe(false);
   });
 
   it('with its own identity shows that one', async () => {
     const both = await hosts();
     const identity = both.clientEnvironment.crypto.generateKey();
-    const session = await both.simulation.settle(both.client.connect({ ...deviceTarget(both), identity }));
+    const session = await both.simulation.settle(both.client.dials.connect({ ...deviceTarget(both), identity }));
     const accepted = await acceptedSession(both);
     expect(session.localFingerprint).not.toBe(both.client.fingerprint);
-    expect(accepted.remoteFingerprint).toBe(session.localFingerprint);
+    expect(accepted.peer.fingerprint).toBe(session.localFingerprint);
   });
 });
 
@@ -112,7 +111,7 @@ describe('requests', () => {
   it('cost one round trip on a new session', async () => {
     const { simulation, client, ...both } = await served({ link: { delay: 50 } });
     const start = simulation.now;
-    const session = await simulation.settle(client.connect(deviceTarget({ simulation, client, ...both })));
+    const session = await simulation.settle(client.dials.connect(deviceTarget({ simulation, client, ...both })));
     await simulation.settle(session.request(get('/hello')));
     expect(simulation.now - start).toBeLessThan(205); // one for the handshake, one for the request
   });
@@ -128,8 +127,8 @@ describe('requests', () => {
 
   it('device → client works the same', async () => {
     const both = await hosts();
-    const router = new Router<Session>().on('GET', '/who', ({ context }) => ({ status: 205, payload: utf8(context.remoteFingerprint) }));
-    await both.simulation.settle(both.client.connect({ ...deviceTarget(both), router }));
+    const router = new Router<Session>().on('GET', '/who', ({ context }) => ({ status: 205, payload: utf8(context.peer.fingerprint) }));
+    await both.simulation.settle(both.client.dials.connect({ ...deviceTarget(both), router }));
     const response = await both.simulation.settle((await acceptedSession(both)).request(get('/who')));
     expect(text(response.payload)).toBe(both.device.fingerprint);
   });
@@ -188,7 +187,7 @@ describe('requests', () => {
     observation.cancel();
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     session.observe({ ...get('/hello'), signal }, () => {});
-    const refused = session.openStream(1, { signal });
+    const refused = session.streams.open(1, { signal });
     expect(getEventListeners(signal, 'abort').length).toBe(2);
     await expect(simulation.settle(refused)).rejects.toMatchObject({ code: 'STOPPED' });
     await simulation.run(1_000);
@@ -297,20 +296,20 @@ describe('datagrams', () => {
     const seen: string[] = [];
     accepted.onDatagram = (data) => {
       seen.push(text(data));
-      accepted.sendDatagram(utf8('back'));
+      accepted.datagrams.send(utf8('back'));
     };
     both.session.onDatagram = (data) => seen.push(text(data));
-    expect(both.session.sendDatagram(utf8('there'))).toBe(true);
+    expect(both.session.datagrams.send(utf8('there'))).toBe(true);
     await both.simulation.run(100);
     expect(seen).toEqual(['there', 'back']);
     await both.simulation.settle(both.session.close());
-    expect(both.session.sendDatagram(utf8('late'))).toBe(false);
+    expect(both.session.datagrams.send(utf8('late'))).toBe(false);
   });
 
   it('without a listener are dropped', async () => {
     const both = await pair();
     await acceptedSession(both);
-    both.session.sendDatagram(utf8('there'));
+    both.session.datagrams.send(utf8('there'));
     await both.simulation.run(100);
     expect(both.errors).toEqual([]);
     expect(both.session.isOpen).toBe(true);
@@ -334,7 +333,7 @@ describe('the end of a session', () => {
     expect(reason?.message).toContain('enough');
     expect(events).toEqual([null, 'CLOSED']);
     await expect(session.request(get('/hello'))).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
-    await expect(session.openStream(1)).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
+    await expect(session.streams.open(1)).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
   });
 
   it('closed by the peer: requests fail with its reason', async () => {
@@ -404,7 +403,7 @@ describe('the end of a session', () => {
 it('a device restart is detected by Reset when its secret was kept', async () => {
   const resetSecret = new Uint8Array(32).fill(9);
   const both: Pair = await hosts({ device: { resetSecret } });
-  const session = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+  const session = await both.simulation.settle(both.client.dials.connect(deviceTarget(both)));
   await acceptedSession(both);
   both.deviceEnvironment.stop();
   const again = both.simulation.host('device');

@@ -5,23 +5,24 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Payload } from '../../../protocol/arguments.ts';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
 import { SessionStream } from '../../../runtime/session/stream.ts';
-import type { StreamCarrier } from '../../../runtime/session/stream-carrier.ts';
+import type { StreamOwner } from '../../../runtime/session/stream-owner.ts';
 import { NO_PAYLOADS } from '../../support/wrong-arguments.ts';
 
 /** The peer's data and capacity, both set by the test; requests of the stream are recorded. */
-class TestCarrier implements StreamCarrier<SessionStream> {
+class TestCarrier implements StreamOwner<SessionStream> {
+  readonly connection = { streams: this };
   readonly calls: string[] = [];
   readonly sent: number[] = [];
   arrived: number[] = [];
   end = false;
   room = Number.POSITIVE_INFINITY;
 
-  takeStream(_id: number, max: number): Uint8Array | null {
+  take(_id: number, max: number): Uint8Array | null {
     if (this.arrived.length === 0 && this.end) return null;
     return Uint8Array.from(this.arrived.splice(0, max));
   }
 
-  readStream(_id: number, target: Uint8Array): number {
+  read(_id: number, target: Uint8Array): number {
     if (this.arrived.length === 0) return this.end ? -1 : 0;
     // A piece at a time, as from segments.
     const piece = this.arrived.splice(0, Math.min(3, target.length));
@@ -29,20 +30,20 @@ class TestCarrier implements StreamCarrier<SessionStream> {
     return piece.length;
   }
 
-  writeStream(_id: number, data: Uint8Array, start: number, end: number): number {
+  write(_id: number, data: Uint8Array, start: number, end: number): number {
     const count = Math.min(this.room, end - start);
     this.room -= count;
     this.sent.push(...data.subarray(start, start + count));
     return count;
   }
 
-  finishStream = () => void this.calls.push('finish');
-  resetStream = (_id: number, code: number) => void this.calls.push(`reset ${code}`);
-  stopSending = (_id: number, code: number) => void this.calls.push(`stop ${code}`);
-  setStreamWeight = (_id: number, weight: number) => void this.calls.push(`weight ${weight}`);
-  streamStats = () => null;
-  wake = () => {};
-  ended = (id: number) => void this.calls.push(`ended ${id}`);
+  finish = () => void this.calls.push('finish');
+  reset = (_id: number, code: number) => void this.calls.push(`reset ${code}`);
+  stop = (_id: number, code: number) => void this.calls.push(`stop ${code}`);
+  setWeight = (_id: number, weight: number) => void this.calls.push(`weight ${weight}`);
+  stats = () => null;
+  whileOpen = <T>(call: () => T) => call();
+  ended = ({ id }: SessionStream) => void this.calls.push(`ended ${id}`);
 }
 
 let carrier: TestCarrier;

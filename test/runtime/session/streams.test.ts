@@ -31,7 +31,7 @@ async function openPair(options: Parameters<typeof pair>[0] = {}) {
   const both = await serving((incoming) => {
     device = incoming.accept();
   }, options);
-  const client = await both.simulation.settle(both.session.openStream(PORT));
+  const client = await both.simulation.settle(both.session.streams.open(PORT));
   return { ...both, client, device: device! };
 }
 
@@ -83,7 +83,7 @@ describe('transfer', () => {
       { seed, link: { loss, reorder, duplicate, delay: rtt / 2, reorderDelay: rtt / 2 + 2 } },
     );
     const run = async () => {
-      const stream = await both.session.openStream(PORT);
+      const stream = await both.session.streams.open(PORT);
       const [chunks] = await Promise.all([readToEnd(stream, 1000), stream.write(up).then(() => stream.close())]);
       return join(chunks);
     };
@@ -106,7 +106,7 @@ describe('transfer', () => {
     );
     const one = async (index: number): Promise<boolean> => {
       const data = pattern(5000 + index * 37, index * 1000);
-      const stream = await both.session.openStream(index);
+      const stream = await both.session.streams.open(index);
       await stream.write(data);
       const [chunks] = await Promise.all([readToEnd(stream), stream.close()]);
       return same(join(chunks), data);
@@ -167,19 +167,19 @@ describe('opening', () => {
       ports.push(incoming.port);
       incoming.accept();
     });
-    const stream = await both.simulation.settle(both.session.openStream(0xffffffff));
+    const stream = await both.simulation.settle(both.session.streams.open(0xffffffff));
     expect(stream.port).toBe(0xffffffff);
     expect(ports).toEqual([0xffffffff]);
   });
 
   it.each([-1, 0x1_0000_0000, 1.5])('INVALID_ARGUMENT for port %s', async (port) => {
     const both = await pair();
-    await expect(both.session.openStream(port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(both.session.streams.open(port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('is STOPPED without a listener, and the session continues', async () => {
     const both = await pair();
-    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.session.isOpen).toBe(true);
   });
 
@@ -187,7 +187,7 @@ describe('opening', () => {
     const codes = [StreamCode.STREAM_REFUSED, StreamCode.STREAM_LIMIT, StreamCode.FORBIDDEN];
     const both = await serving((incoming) => incoming.refuse(codes[incoming.port]));
     const outcome = (port: number) =>
-      both.session.openStream(port).then(
+      both.session.streams.open(port).then(
         () => 'opened',
         (error: { code: string }) => error.code,
       );
@@ -198,7 +198,7 @@ describe('opening', () => {
     const both = await serving((incoming) => void readToEnd(incoming.accept()).catch(() => {}), {
       device: { limits: { streams: 2 } },
     });
-    const open = () => both.session.openStream(PORT);
+    const open = () => both.session.streams.open(PORT);
     const [first] = await both.simulation.settle(Promise.all([open(), open()]));
     await expect(both.simulation.settle(open())).rejects.toMatchObject({ code: 'STOPPED' });
     first.abort();
@@ -210,7 +210,7 @@ describe('opening', () => {
 
   it('waits while the peer grants no more streams', async () => {
     const both = await serving((incoming) => void incoming.accept(), { device: { parameters: { maxStreams: 2 } } });
-    const open = () => both.session.openStream(PORT);
+    const open = () => both.session.streams.open(PORT);
     const [first] = await both.simulation.settle(Promise.all([open(), open()]));
     let third: SessionStream | undefined;
     void open().then((stream) => {
@@ -231,7 +231,7 @@ describe('opening', () => {
     const end = { core: { memory: 8 << 20 } };
     const options = { link: { delay: 10, rate: 10e6 }, client: end, device: end };
     const both = await serving((incoming) => void count(incoming.accept()).catch(() => {}), options);
-    const streams = await both.simulation.settle(Promise.all([both.session.openStream(0), both.session.openStream(1, { weight: 48 })]));
+    const streams = await both.simulation.settle(Promise.all([both.session.streams.open(0), both.session.streams.open(1, { weight: 48 })]));
     for (const stream of streams) void stream.write(pattern(6_000_000)).catch(() => {});
     await both.simulation.run(2000);
     expect(received[1]! / received[0]!).toBeCloseTo(3, 0);
@@ -241,7 +241,7 @@ describe('opening', () => {
     await both.simulation.run(1000);
     expect(received[0]! - before[0]!).toBeGreaterThan(8 * (received[1]! - before[1]!));
     for (const weight of [0, 257, 2.5]) {
-      await expect(both.session.openStream(0, { weight })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await expect(both.session.streams.open(0, { weight })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       expect(() => streams[0]!.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     }
   });
@@ -249,7 +249,7 @@ describe('opening', () => {
   it('without a decision for 30 s is STOPPED, and the offer is gone', async () => {
     const { offers, ...both } = await undecided();
     const start = both.simulation.now;
-    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.simulation.now - start).toBeGreaterThanOrEqual(30_000);
     expect(both.simulation.now - start).toBeLessThan(31_000);
     expect(offers[0]?.isWaiting).toBe(false);
@@ -259,13 +259,13 @@ describe('opening', () => {
   it('is STOPPED by its signal, and the device is notified', async () => {
     const { offers, ...both } = await undecided();
     const controller = new AbortController();
-    const open = both.session.openStream(PORT, { signal: controller.signal });
+    const open = both.session.streams.open(PORT, { signal: controller.signal });
     await both.simulation.run(() => offers.length > 0);
     controller.abort();
     await expect(open).rejects.toMatchObject({ code: 'STOPPED' });
     await both.simulation.run(1000);
     expect(offers[0]?.isWaiting).toBe(false);
-    await expect(both.session.openStream(PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.session.streams.open(PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('an offer can be answered once', async () => {
@@ -279,7 +279,7 @@ describe('opening', () => {
         outcomes.push((error as { code: string }).code);
       }
     });
-    await both.simulation.settle(both.session.openStream(PORT));
+    await both.simulation.settle(both.session.streams.open(PORT));
     expect(outcomes).toEqual(['INVALID_STATE']);
   });
 
@@ -287,14 +287,14 @@ describe('opening', () => {
     const both = await serving(() => {
       throw new Error('mine');
     });
-    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.errors.length).toBe(1);
   });
 
   it('a device cannot open streams to a client', async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
-    await expect(accepted.openStream(PORT)).rejects.toMatchObject({ code: 'INVALID_STATE' });
+    await expect(accepted.streams.open(PORT)).rejects.toMatchObject({ code: 'INVALID_STATE' });
   });
 });
 
@@ -307,7 +307,7 @@ describe('data written before acceptance', () => {
       link: { delay: 100 },
     });
     const from = both.simulation.now;
-    const client = both.session.startStream(PORT);
+    const client = both.session.streams.start(PORT);
     await client.write(utf8('at once'));
     expect(both.simulation.now).toBe(from);
     await both.simulation.run(() => arrived.length > 0);
@@ -321,7 +321,7 @@ describe('data written before acceptance', () => {
   it('is limited to the initial window, and continues when the device accepts', async () => {
     const { offers, ...both } = await undecided();
     const data = pattern(100_000);
-    const client = both.session.startStream(PORT);
+    const client = both.session.streams.start(PORT);
     const written = client.write(data).then(() => client.close());
     const before = both.session.stats().bytesSent!;
     await both.simulation.run(1000);
@@ -336,7 +336,7 @@ describe('data written before acceptance', () => {
 
   it('is lost with a refusal, which every call reports', async () => {
     const both = await serving((incoming) => incoming.refuse(StreamCode.FORBIDDEN), { link: { delay: 10 } });
-    const client = both.session.startStream(PORT);
+    const client = both.session.streams.start(PORT);
     await client.write(utf8('in vain'));
     const codes = (
       await both.simulation.settle(Promise.allSettled([client.opened, client.readSome(), client.write(pattern(100_000))]))
@@ -360,7 +360,7 @@ describe('data written before acceptance', () => {
       if (packet.from === 'client') packets.push(packet.data.length);
       return undefined;
     };
-    const client = both.session.startStream(PORT);
+    const client = both.session.streams.start(PORT);
     await client.write(utf8('all'));
     const closed = client.close();
     await both.simulation.run(9);
@@ -382,8 +382,8 @@ describe('data written before acceptance', () => {
         device: { parameters: { maxStreams: 1 } },
       },
     );
-    const first = await both.simulation.settle(both.session.openStream(PORT));
-    const second = both.session.startStream(PORT);
+    const first = await both.simulation.settle(both.session.streams.open(PORT));
+    const second = both.session.streams.start(PORT);
     const done = second.write(utf8('later')).then(() => second.close());
     await both.simulation.run(1000);
     expect(taken).toEqual([]);
@@ -394,7 +394,7 @@ describe('data written before acceptance', () => {
 
   it('is dropped by an abort, and the offer with it', async () => {
     const { offers, ...both } = await undecided();
-    const client = both.session.startStream(PORT);
+    const client = both.session.streams.start(PORT);
     await client.write(utf8('never mind'));
     await both.simulation.run(() => offers.length > 0);
     client.abort();
@@ -478,7 +478,7 @@ describe('ends', () => {
 
   it('the end of the session is the end of its streams', async () => {
     const { simulation, session, client, device } = await openPair();
-    const settled = Promise.allSettled([client.readSome(), device.readSome(), session.openStream(99)]);
+    const settled = Promise.allSettled([client.readSome(), device.readSome(), session.streams.open(99)]);
     await simulation.settle(session.close());
     const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED', 'STOPPED']);

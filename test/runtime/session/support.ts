@@ -65,7 +65,7 @@ export type ConnectedPair = Pair & { session: Session };
 /** Both hosts, and a session between them. */
 export async function pair(options: PairOptions = {}): Promise<ConnectedPair> {
   const both = await hosts(options);
-  const session = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+  const session = await both.simulation.settle(both.client.dials.connect(deviceTarget(both)));
   return { ...both, session };
 }
 

@@ -20,7 +20,10 @@ describe('over a link with faults', () => {
       const { simulation, random, connect, served } = await bench({ seed, link });
       const job = async (): Promise<void> => {
         const session = await connect({ timeout: 300_000 });
-        expect(session).toMatchObject({ verified: 'pinned', type: 'DIRECT', info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
+        expect(session).toMatchObject({
+          peer: { verified: 'pinned', info: { ProductId: 'pr-1', DeviceId: 'de-1' } },
+          paths: { type: 'DIRECT' },
+        });
         const requests = Array.from({ length: 20 }, async (_, i) => {
           const payload = random.bytes((i * 397) % 5000);
           const response = await session.request({ method: 'POST', path: '/echo', contentFormat: 42, payload });
@@ -28,7 +31,7 @@ describe('over a link with faults', () => {
         });
         const streams = [10, 300_000].map(async (length) => {
           const data = random.bytes(length);
-          expect(equal(await roundTrip(await session.openStream(StreamPort.ECHO), data), data)).toBe(true);
+          expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
         });
         await Promise.all([...requests, ...streams]);
         await session.close();

@@ -28,7 +28,7 @@ async function scene(link: LinkOptions) {
   both.simulation.onTrace = (packet, fate) => {
     if (fate !== 'delivered') wire.push(`${packet.from} ${kind(packet.data)}`);
   };
-  const connect = () => both.client.connect(deviceTarget(both));
+  const connect = () => both.client.dials.connect(deviceTarget(both));
   return { ...both, wire, connect };
 }
 
@@ -46,7 +46,7 @@ it.each(links)('the first echo of a stream on a new connection takes two round t
   const { simulation, connect, wire } = await scene(link);
   const from = simulation.now;
   const echo = async () => {
-    const stream = (await connect()).startStream(1);
+    const stream = (await connect()).streams.start(1);
     await stream.write(utf8('hello'));
     return stream.readAll(5);
   };
@@ -68,7 +68,7 @@ it.each(links)('so does the first request, $name', async ({ link, slack }) => {
 it('an echo on an open connection takes one round trip and one packet each way, stream or request', { tags: ['slow'] }, async () => {
   const { simulation, connect, wire } = await scene({ delay: RTT / 2 });
   const session = await simulation.settle(connect());
-  const stream = await simulation.settle(session.openStream(1));
+  const stream = await simulation.settle(session.streams.open(1));
   const data = new Uint8Array(64).fill(7);
   const echoes = {
     stream: async () => {
@@ -108,7 +108,7 @@ it('the first bytes, when lost, are sent again after three round trips and the d
   simulation.onPacket = (packet) => (packet.from === 'client' && kind(packet.data) === 'DATA' && dropped++ === 0 ? 'drop' : undefined);
   const from = simulation.now;
   const echo = async () => {
-    const stream = (await connect()).startStream(1);
+    const stream = (await connect()).streams.start(1);
     await stream.write(utf8('hello'));
     return stream.readAll(5);
   };
@@ -122,7 +122,7 @@ it('packets that waited for Complete at the device give no round-trip time', asy
   simulation.onPacket = (packet) => (toDrop.delete(kind(packet.data)) ? 'drop' : undefined);
   const echo = async () => {
     const session = await connect();
-    const stream = session.startStream(1);
+    const stream = session.streams.start(1);
     await stream.write(utf8('hello'));
     await stream.readAll(5);
     return session.stats().rtt;

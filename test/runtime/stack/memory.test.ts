@@ -26,7 +26,7 @@ describe('with little memory', () => {
       });
       const streams = Array.from({ length: 12 }, async () => {
         const data = random.bytes(100_000);
-        expect(equal(await roundTrip(await session.openStream(StreamPort.ECHO), data), data)).toBe(true);
+        expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
       });
       await Promise.all([...requests, ...streams]);
     };
@@ -47,7 +47,7 @@ describe('with little memory', () => {
       await Promise.all(
         Array.from({ length: 8 }, async () => {
           const data = random.bytes(300_000);
-          expect(equal(await roundTrip(await session.openStream(StreamPort.ECHO), data), data)).toBe(true);
+          expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
         }),
       );
     };

@@ -29,7 +29,7 @@ async function upload(options: BenchOptions, bytes = BYTES, then: { after: numbe
     if (from === clientHost.name && data.length > steps.at(-1)!) steps.push(data.length);
   };
   const session = await simulation.settle(over.connect());
-  const stream = await simulation.settle(session.openStream(StreamPort.SINK));
+  const stream = await simulation.settle(session.streams.open(StreamPort.SINK));
   const sent = stream.write(new Uint8Array(bytes)).then(() => stream.close());
   if (then !== null) {
     await simulation.run(() => over.sunk.bytes >= then.after);

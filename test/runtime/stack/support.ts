@@ -51,7 +51,7 @@ export async function bench({ device = {}, client = {}, linkMtu, ...simulated }:
     pin: deviceAt.host.fingerprint,
     served: counts,
     sunk,
-    connect: (target = {}) => clientAt.host.connect({ ...deviceAt.target, ...target }),
+    connect: (target = {}) => clientAt.host.dials.connect({ ...deviceAt.target, ...target }),
   };
 }
 

@@ -33,31 +33,30 @@ function scene() {
   const path = (address: string) => ({ kind: 'udp', name: address });
   const host = {
     environment,
-    sockets: [{ path }],
-    sessions: [{ noteChannelMigrated: () => counts.notes++ }],
-    channelOf: () => session,
-    receive: () => {},
-    drop: () => {},
-    adopt: () => {},
-    unbind: async (socket: WebSocketSocket) => socket.close(),
+    sockets: { bound: [{ path }], drop: () => {}, adopt: () => {}, unbind: async (socket: WebSocketSocket) => socket.close() },
+    sessions: [{ noteChannelMigrated: () => counts.notes++, paths: {} }],
+    routes: { channelOf: () => session },
+    datagrams: { receive: () => {} },
   };
   const listeners: Record<string, (event: unknown) => void> = {};
   const session = {
-    path: { kind: 'udp', name: 'first' },
-    paths: [] as unknown[],
-    rtt: null,
+    paths: {
+      active: { kind: 'udp', name: 'first' },
+      all: [] as unknown[],
+      rtt: null,
+      supplyIds: () => {},
+      probe: () => true,
+      add: (path: { kind: string; name: string }) => {
+        if (path.kind === 'udp') asked.push(path.name);
+        return session.paths.all.push(path) > 0;
+      },
+      remove: () => {},
+      stats: () => ({ packetsSent: 0, packetsReceived: 0 }),
+    },
     on: (name: string, listener: (event: unknown) => void) => {
       listeners[name] = listener;
     },
-    supplyIds: () => {},
     end: (error: Error) => ends.push(error.message),
-    probe: () => true,
-    addPath: (path: { kind: string; name: string }) => {
-      if (path.kind === 'udp') asked.push(path.name);
-      return session.paths.push(path) > 0;
-    },
-    removePath: () => {},
-    pathStats: () => ({ packetsSent: 0, packetsReceived: 0 }),
   };
   const ways = waysTo(station, environment as never, new BlockedNetworks());
   const to = { host: host as unknown as Host, station, ways };
@@ -70,8 +69,8 @@ test('a challenge to a path that the channel has left has no effect on the next 
   const { simulation, session, opened, emit } = scene();
   emit('suspected');
   await simulation.run(500);
-  session.path = { kind: 'udp', name: 'second' };
-  emit('path', { path: session.path });
+  session.paths.active = { kind: 'udp', name: 'second' };
+  emit('path', { path: session.paths.active });
   await simulation.run(400);
   emit('suspected');
   await simulation.run(5000);
@@ -84,8 +83,8 @@ test('a WebSocket that is closed while it is challenged has failed: another one 
   await simulation.run(2000);
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([true]);
   // The channel migrates to another WebSocket.
-  session.path = { kind: 'websocket', name: 'other' };
-  emit('path', { path: session.path });
+  session.paths.active = { kind: 'websocket', name: 'other' };
+  emit('path', { path: session.paths.active });
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
   await simulation.run(5000);
   emit('suspected');
@@ -98,8 +97,10 @@ test('a WebSocket that opens at a closed host is closed', async () => {
   const closed = new Error('the host is closed');
   const shut = {
     ...host,
-    adopt: () => {
-      throw closed;
+    sockets: {
+      adopt: () => {
+        throw closed;
+      },
     },
   } as unknown as Host;
   const opening = openWebSocket(shut, station, to.ways, { timeout: 1000, signal: new AbortController().signal });
@@ -110,8 +111,8 @@ test('a WebSocket that opens at a closed host is closed', async () => {
 test('a channel over a WebSocket opens another one at once in another network, and the sessions over it note each', () => {
   const { session, opened, counts, emit } = scene();
   for (const name of ['first', 'second']) {
-    session.path = { kind: 'websocket', name };
-    emit('path', { path: session.path });
+    session.paths.active = { kind: 'websocket', name };
+    emit('path', { path: session.paths.active });
   }
   expect([opened.length, counts.notes]).toEqual([0, 2]);
   emit('network');
@@ -122,19 +123,19 @@ test('a WebSocket that was sent nothing, for want of a connection id, ends the c
   const { simulation, session, ends, emit } = scene();
   emit('suspected');
   await simulation.run(2000);
-  emit('probed', { path: session.paths[0], answered: false });
+  emit('probed', { path: session.paths.all[0], answered: false });
   expect(ends).toEqual(['the way to the base station failed, and this connection cannot change to another: a new one is needed']);
 });
 
 test('each address of the base station’s name has its turn when UDP is tried again', async () => {
   const { simulation, session, names, asked, emit } = scene();
   names.push('192.0.2.1', '192.0.2.2', '2001:db8::1');
-  session.path = { kind: 'websocket', name: 'only' };
-  emit('path', { path: session.path });
+  session.paths.active = { kind: 'websocket', name: 'only' };
+  emit('path', { path: session.paths.active });
   for (let network = 0; network < 3; network++) {
     emit('network');
     await simulation.run(5_000);
-    for (const each of session.paths.splice(0)) emit('probed', { path: each, answered: false });
+    for (const each of session.paths.all.splice(0)) emit('probed', { path: each, answered: false });
   }
   expect(asked).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1']);
 });

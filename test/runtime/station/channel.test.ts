@@ -53,8 +53,8 @@ describe('attach', () => {
     await simulation.run(60_000);
     expect(names()).toEqual(['connected']);
     expect(attaches).toEqual([{ host: 'station', redirects: 0 }]);
-    expect(channel.session?.remoteFingerprint).toBe(station.address.fingerprint);
-    expect(channel.session?.verified).toBe('pinned');
+    expect(channel.session?.peer.fingerprint).toBe(station.address.fingerprint);
+    expect(channel.session?.peer.verified).toBe('pinned');
     expect(station.host.sessions.size).toBe(1);
   });
 
@@ -379,7 +379,7 @@ describe('a station with several addresses', () => {
     expect(events[0]!.event).toBe('connected');
     expect(simulation.now).toBeGreaterThanOrEqual(250);
     expect(simulation.now).toBeLessThan(300);
-    expect(channel.session?.path.address).toBe('10.0.0.21');
+    expect(channel.session?.paths.active.address).toBe('10.0.0.21');
     await simulation.run(10_000);
     expect(host.sessions.size).toBe(1);
   });

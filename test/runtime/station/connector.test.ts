@@ -114,8 +114,8 @@ describe('use', () => {
     const dialled: string[] = [];
     const addresses = Array.from({ length: 6 }, (_, index) => `10.0.0.${100 + index}`);
     environment.network.resolve = async () => addresses;
-    const dial = host.dial.bind(host);
-    host.dial = (options) => {
+    const dial = host.dials.start.bind(host.dials);
+    host.dials.start = (options) => {
       if ('address' in options) dialled.push(options.address);
       return dial(options);
     };
@@ -126,11 +126,11 @@ describe('use', () => {
   it('stays while a relayed session runs over it', async () => {
     const { host: stationHost, address } = await station(simulation);
     const { connector, host } = await client(simulation, address, 1000);
-    let dial: ReturnType<Host['dial']> | undefined;
+    let dial: ReturnType<Host['dials']['start']> | undefined;
     await simulation.settle(
       connector.use(async (session) => {
-        const path = host.routePath(session, new Uint8Array(8).fill(5));
-        dial = host.dial({ path, name: 'device', timeout: 20_000 });
+        const path = host.routes.path(session, new Uint8Array(8).fill(5));
+        dial = host.dials.start({ path, name: 'device', timeout: 20_000 });
         dial.result.catch(() => {});
       }),
     );

@@ -168,7 +168,7 @@ describe('a client', () => {
     const { address } = await station(simulation);
     const asked = publish(simulation, address);
     const connector = await client(simulation);
-    const use = () => connector.use(async (session) => [session.remoteFingerprint, session.verified, await hello(session)]);
+    const use = () => connector.use(async (session) => [session.peer.fingerprint, session.peer.verified, await hello(session)]);
     const expected = [address.fingerprint, 'pinned', 205];
     expect(await simulation.settle(Promise.all([use(), use()]))).toEqual([expected, expected]);
     expect(await simulation.settle(use())).toEqual(expected);

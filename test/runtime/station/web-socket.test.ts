@@ -46,7 +46,7 @@ async function answered(simulation: Simulation, connector: StationConnector): Pr
     return session;
   });
   const session = await simulation.settle(use);
-  return { over: session.path.kind, after: simulation.now - began, session };
+  return { over: session.paths.active.kind, after: simulation.now - began, session };
 }
 
 /** Sends bodies over the channel one after the other until `until` ms. @returns the duration of the slowest, ms */
@@ -178,8 +178,8 @@ describe('an open channel', () => {
     await simulation.run(30_000);
     unblock();
     await traffic(simulation, connector, simulation.now + 61_000, 2_000);
-    expect([session.isOpen, session.path.kind, accepted.length]).toEqual([true, 'udp', 1]);
-    expect(accepted[0]!.validatedPath.kind).toBe('udp');
+    expect([session.isOpen, session.paths.active.kind, accepted.length]).toEqual([true, 'udp', 1]);
+    expect(accepted[0]!.paths.validated.kind).toBe('udp');
     await simulation.run(15_000);
     expect(simulation.pipes()).toEqual([]);
     expect((await answered(simulation, connector)).session).toBe(session);
@@ -190,8 +190,8 @@ describe('an open channel', () => {
     simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
     await simulation.run(290_000);
-    expect([session.isOpen, session.path.kind, simulation.pipes().length]).toEqual([true, 'websocket', 1]);
-    expect(session.paths.length).toBe(1);
+    expect([session.isOpen, session.paths.active.kind, simulation.pipes().length]).toEqual([true, 'websocket', 1]);
+    expect(session.paths.all.length).toBe(1);
   });
 
   test('migrates to a WebSocket when UDP becomes silent under traffic, and survives', async () => {
@@ -199,7 +199,7 @@ describe('an open channel', () => {
     const { session } = await answered(simulation, connector);
     simulation.at(simulation.now + 1000, 0, () => simulation.block('client', 'udp'));
     const slowest = await traffic(simulation, connector, simulation.now + 10_000);
-    expect([session.isOpen, session.path.kind, accepted.length]).toEqual([true, 'websocket', 1]);
+    expect([session.isOpen, session.paths.active.kind, accepted.length]).toEqual([true, 'websocket', 1]);
     expect(slowest).toBeLessThan(4000);
   });
 
@@ -209,7 +209,7 @@ describe('an open channel', () => {
     const { session } = await answered(simulation, connector);
     simulation.at(simulation.now + 1000, 0, () => simulation.pipes()[0]![fault]());
     const slowest = await traffic(simulation, connector, simulation.now + 10_000);
-    expect([session.isOpen, session.path.kind, accepted.length]).toEqual([true, 'websocket', 1]);
+    expect([session.isOpen, session.paths.active.kind, accepted.length]).toEqual([true, 'websocket', 1]);
     expect(slowest).toBeLessThan(4000);
     expect(simulation.pipes().filter(({ ends }) => ends.opener.isOpen).length).toBe(1);
   });
@@ -231,7 +231,7 @@ describe('an open channel', () => {
     const { session } = await answered(simulation, connector);
     simulation.block('client', 'udp');
     await simulation.run(40_000);
-    expect([session.isOpen, session.path.kind]).toEqual([true, 'websocket']);
+    expect([session.isOpen, session.paths.active.kind]).toEqual([true, 'websocket']);
   });
 
   test('leaves nothing open when it ends', async () => {
@@ -296,7 +296,7 @@ async function survives(seed: number): Promise<void> {
   expect(slowest).toBeLessThan(30_000);
   // The next keep-alive, a minute until UDP is tried, and the time a WebSocket lingers.
   await simulation.run(150_000);
-  expect([session.isOpen, session.path.kind, accepted.length, session.paths.length]).toEqual([true, 'udp', 1, 1]);
+  expect([session.isOpen, session.paths.active.kind, accepted.length, session.paths.all.length]).toEqual([true, 'udp', 1, 1]);
   expect(simulation.pipes().filter(({ ends }) => ends.opener.isOpen)).toEqual([]);
   expect(host.sessions.size).toBe(1);
 }

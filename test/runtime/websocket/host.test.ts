@@ -37,11 +37,11 @@ async function scene(options: PairOptions = {}): Promise<Scene> {
     accept: (pipe) => {
       const socket: WebSocketSocket = new WebSocketSocket(pipe, {
         clock: both.deviceEnvironment.clock,
-        receive: both.device.receive,
-        closed: (error) => both.device.drop(socket, error),
+        receive: both.device.datagrams.receive,
+        closed: (error) => both.device.sockets.drop(socket, error),
         queue: rest.queue,
       });
-      both.device.adopt(socket);
+      both.device.sockets.adopt(socket);
       rest.pipes.push(pipe);
       rest.accepting.push(socket);
       const receive = (message: Uint8Array): void => {
@@ -56,12 +56,12 @@ async function scene(options: PairOptions = {}): Promise<Scene> {
     const socket = await openWebSocketSocket(stalling, {
       url: `ws://10.0.0.1:${PORT}${WEBSOCKET_PATH}`,
       timeout: 5_000,
-      receive: both.client.receive,
-      closed: (error, ended) => both.client.drop(ended, error),
+      receive: both.client.datagrams.receive,
+      closed: (error, ended) => both.client.sockets.drop(ended, error),
     });
-    both.client.adopt(socket, true);
+    both.client.sockets.adopt(socket, true);
     const { device } = both;
-    const session = await both.client.connect({ path: socket.path, name: 'device', pin: device.fingerprint });
+    const session = await both.client.dials.connect({ path: socket.path, name: 'device', pin: device.fingerprint });
     return { socket, session };
   };
   return {
@@ -70,7 +70,7 @@ async function scene(options: PairOptions = {}): Promise<Scene> {
     stall: stalling.stall,
     open: async () => {
       const opened = await both.simulation.settle(open());
-      await both.simulation.run(() => both.accepted.some(({ path }) => path.socket === rest.pipes.at(-1)!.index));
+      await both.simulation.run(() => both.accepted.some(({ paths }) => paths.active.socket === rest.pipes.at(-1)!.index));
       return opened;
     },
   };
@@ -108,9 +108,9 @@ describe('a host over a WebSocket', () => {
     const { socket, session } = await both.open();
     expect(await status(both, session)).toBe(205);
     expect([both.initiates.length, both.initiates[0]! < 200]).toEqual([1, true]);
-    expect([session.path, both.client.sockets.length, both.device.sockets.length]).toEqual([socket.path, 1, 1]);
-    expect(both.accepted[0]!.path).toMatchObject({ kind: 'websocket', local: false });
-    expect([session.isLocal, both.accepted[0]!.isLocal]).toEqual([false, false]);
+    expect([session.paths.active, both.client.sockets.bound.length, both.device.sockets.bound.length]).toEqual([socket.path, 1, 1]);
+    expect(both.accepted[0]!.paths.active).toMatchObject({ kind: 'websocket', local: false });
+    expect([session.paths.isLocal, both.accepted[0]!.paths.isLocal]).toEqual([false, false]);
   });
 
   it('lends it no more packets than its capacity while many sessions send over it, and loses none', { tags: ['slow'] }, async () => {
@@ -129,9 +129,9 @@ describe('a host over a WebSocket', () => {
     };
     const { socket, session } = await both.open();
     const target = { path: socket.path, name: 'device', pin: both.device.fingerprint };
-    const connecting = Array.from({ length: 5 }, () => both.client.connect(target));
+    const connecting = Array.from({ length: 5 }, () => both.client.dials.connect(target));
     const sessions = [session, ...(await both.simulation.settle(Promise.all(connecting)))];
-    const streams = await both.simulation.settle(Promise.all(sessions.map((each) => each.openStream(1))));
+    const streams = await both.simulation.settle(Promise.all(sessions.map((each) => each.streams.open(1))));
     const writing = Promise.all(streams.map((stream) => stream.write(new Uint8Array(256 << 10))));
     await both.simulation.run(() => got > 160 << 10);
     both.stall(true);
@@ -149,32 +149,32 @@ describe('a host over a WebSocket', () => {
     const accepted = both.accepted[0]!;
     const other = await both.open();
     both.pipes[0]!.close(1008);
-    both.device.drop(both.accepting[0]!, { code: 'CLOSED', message: 'slow' } as never);
+    both.device.sockets.drop(both.accepting[0]!, { code: 'CLOSED', message: 'slow' } as never);
     await expect(accepted.closed).resolves.toMatchObject({ message: 'slow' });
     await both.simulation.run(100);
     await expect(session.closed).resolves.toMatchObject({ code: 'CLOSED' });
-    expect([both.device.send(new Uint8Array(8), both.accepting[0]!.path), both.client.send(new Uint8Array(8), socket.path)]).toEqual([
-      false,
-      false,
-    ]);
+    expect([
+      both.device.datagrams.send(new Uint8Array(8), both.accepting[0]!.path),
+      both.client.datagrams.send(new Uint8Array(8), socket.path),
+    ]).toEqual([false, false]);
     expect(await status(both, other.session)).toBe(205);
   });
 
   it('migrates a session that has another path there, as from a path that fails', async () => {
     const both = await scene();
     const { session } = await both.open();
-    const udp = both.client.sockets[0]!.path('10.0.0.1', both.device.sockets[0]!.port);
-    session.addPath(udp);
+    const udp = both.client.sockets.bound[0]!.path('10.0.0.1', both.device.sockets.bound[0]!.port);
+    session.paths.add(udp);
     await both.simulation.run(1_000);
     both.pipes[0]!.close();
     await both.simulation.run(1_000);
-    expect([session.path, await status(both, session)]).toEqual([udp, 205]);
+    expect([session.paths.active, await status(both, session)]).toEqual([udp, 205]);
   });
 
   it('fails a connect in progress with the reason of the pipe', async () => {
     const both = await scene();
     const { socket } = await both.open();
-    const dial = both.client.dial({ path: socket.path, name: 'nobody', pin: both.device.fingerprint });
+    const dial = both.client.dials.start({ path: socket.path, name: 'nobody', pin: both.device.fingerprint });
     both.pipes[0]!.close();
     await expect(both.simulation.settle(dial.result)).rejects.toMatchObject({ code: 'CLOSED' });
   });
@@ -183,11 +183,11 @@ describe('a host over a WebSocket', () => {
     const both = await scene();
     const { session, socket } = await both.open();
     const accepted = both.accepted[0]!;
-    await both.simulation.settle(both.client.unbind(socket));
+    await both.simulation.settle(both.client.sockets.unbind(socket));
     await expect(session.closed).resolves.toMatchObject({ code: 'STOPPED', message: 'the WebSocket was closed' });
     await both.simulation.run(100);
     await expect(accepted.closed).resolves.toMatchObject({ code: 'CLOSED' });
-    await both.simulation.settle(both.client.unbind(socket));
+    await both.simulation.settle(both.client.sockets.unbind(socket));
   });
 
   it('closes them with the host', async () => {
@@ -196,24 +196,24 @@ describe('a host over a WebSocket', () => {
     await both.simulation.settle(both.device.close());
     await both.simulation.run(100);
     await expect(session.closed).resolves.toMatchObject({ code: 'CLOSED' });
-    expect(() => both.device.adopt(both.accepting[0]!)).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+    expect(() => both.device.sockets.adopt(both.accepting[0]!)).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
   it('knows a route by the WebSocket that it came over, whatever is known of its peer', async () => {
     const both = await scene();
     const { session, socket } = await both.open();
     const id = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
-    const path = both.client.routePath(session, id);
-    const dial = both.client.dial({ path, name: 'nobody', timeout: 500 });
+    const path = both.client.routes.path(session, id);
+    const dial = both.client.dials.start({ path, name: 'nobody', timeout: 500 });
     dial.result.catch(() => {});
     // A packet of no known kind: the client's statistics show whether it knew the route.
     const routed = Uint8Array.of(0x88, ...id, 0x99, ...new Uint8Array(24));
     const unknown = () => both.client.stats().unknownId!;
     const before = unknown();
     const elsewhere: Path = { ...socket.path, kind: 'websocket', socket: 99, key: 'w', address: '', port: 0, local: false };
-    both.client.receive(routed.slice(), elsewhere);
+    both.client.datagrams.receive(routed.slice(), elsewhere);
     expect(unknown()).toBe(before + 1);
-    both.client.receive(routed.slice(), { ...elsewhere, socket: socket.index });
+    both.client.datagrams.receive(routed.slice(), { ...elsewhere, socket: socket.index });
     expect([unknown(), both.client.stats().malformed]).toEqual([before + 1, 1]);
   });
 });

@@ -46,7 +46,7 @@ describe('POST /device/attach', () => {
     expect(answer).toMatchObject({
       kind: 'attached',
       keepAlive: null,
-      observedAddress: { address: device.environment.addresses[0], port: device.host.sockets[0]!.port },
+      observedAddress: { address: device.environment.addresses[0], port: device.host.sockets.bound[0]!.port },
     });
     const wallTime = answer.kind === 'attached' ? answer.wallTime! : 0;
     expect(Math.abs(wallTime - fixture.sim.wallTime)).toBeLessThan(1000);
@@ -252,7 +252,7 @@ test('the station reports which devices are attached, since when, and from where
   await station.register(ids, device.host.fingerprint);
   expect(station.basestation.devices).toEqual([]);
   await device.attach();
-  const address = `${device.environment.addresses[0]}:${device.host.sockets[0]!.port}`;
+  const address = `${device.environment.addresses[0]}:${device.host.sockets.bound[0]!.port}`;
   const [first] = station.basestation.devices;
   expect(first).toMatchObject({ ...ids, address });
   expect(Math.abs(Date.parse(first!.since) - fixture.sim.wallTime)).toBeLessThan(1_000);

@@ -50,7 +50,7 @@ const invite = async (): Promise<Uint8Array> => (await inviteDevice(administrati
 async function join(token: Uint8Array): Promise<number> {
   const api = new JoinApi({ environment, store, tally, steps, health: { writeFailed: () => {} } });
   const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
-  const context = { path: { address: '192.0.2.1', key: '192.0.2.1:1' }, remoteFingerprint: 'ab'.repeat(32) };
+  const context = { paths: { active: { address: '192.0.2.1', key: '192.0.2.1:1' } }, peer: { fingerprint: 'ab'.repeat(32) } };
   return (await api.join({ payload, context } as never)).status;
 }
 

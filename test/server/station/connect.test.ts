@@ -114,8 +114,8 @@ describe('a connect', () => {
   test('opens an end-to-end session that the station relays and cannot read', async () => {
     const device = await fixture.raw.attached();
     const session = await client.reach();
-    expect(session.type).toBe('RELAY');
-    expect(session.remoteFingerprint).toBe(device.host.fingerprint);
+    expect(session.paths.type).toBe('RELAY');
+    expect(session.peer.fingerprint).toBe(device.host.fingerprint);
     await fixture.sim.run(() => device.incoming.length === 1);
     device.incoming[0]!.router = new Router<Session>().on('GET', '/temperature', () => ({
       status: 205,
@@ -140,7 +140,7 @@ describe('a connect', () => {
     expect(answer.respond).toBeUndefined();
     expect(answer.route).toHaveLength(8);
     expect(answer.routeResetToken).toHaveLength(16);
-    expect(answer.observedAddress).toEqual({ address: client.environment.addresses[0], port: client.host.sockets[0]!.port });
+    expect(answer.observedAddress).toEqual({ address: client.environment.addresses[0], port: client.host.sockets.bound[0]!.port });
   });
 
   test('fails with a removed key, while an existing session stays', { tags: ['slow'] }, async () => {
@@ -223,7 +223,7 @@ describe('Wait', () => {
   test('is answered with "waiting", and connected when the device attaches', async () => {
     const device = await fixture.raw.client({ responder: () => [name] });
     await station.register(ids, device.host.fingerprint);
-    const prepared = client.host.prepare({ name, timeout: 3_600_000 });
+    const prepared = client.host.dials.prepare({ name, timeout: 3_600_000 });
     const seen = observe(client, prepared.initiate);
     await fixture.sim.run(60_000);
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting']);
@@ -234,9 +234,9 @@ describe('Wait', () => {
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
     const { route, routeResetToken, respond } = connected(seen[1]!.payload);
     const session = await fixture.sim.settle(
-      prepared.establish(respond!, client.host.routePath(client.channel, route, { resetToken: routeResetToken })),
+      prepared.establish(respond!, client.host.routes.path(client.channel, route, { resetToken: routeResetToken })),
     );
-    expect(session.remoteFingerprint).toBe(device.host.fingerprint);
+    expect(session.peer.fingerprint).toBe(device.host.fingerprint);
     expect(station.basestation.stats().waiting).toBe(0);
   });
 

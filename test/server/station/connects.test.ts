@@ -13,10 +13,12 @@ const limited = (waiters: number, waitersPerDevice: number, waitersPerSession: n
 /** By default at another address each time. */
 const session = (address?: string) =>
   ({
-    get path() {
-      return { address: address ?? `198.51.100.${count++}` };
+    paths: {
+      get active() {
+        return { address: address ?? `198.51.100.${count++}` };
+      },
     },
-  }) as Session;
+  }) as unknown as Session;
 const begin = (where = device, from = session()): Connect =>
   connects.begin({ session: from, exchange: count++, request: where, mayWait: true });
 const wait = (where = device, from = session()): boolean => connects.wait(begin(where, from));

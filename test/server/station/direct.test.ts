@@ -20,7 +20,7 @@ import {
   type SocketAddress,
   StationPath,
 } from '../../../protocol/control/index.ts';
-import { Session } from '../../../runtime/session/index.ts';
+import { type Session, SessionPaths } from '../../../runtime/session/index.ts';
 import { askAddress } from '../../../runtime/station/index.ts';
 import { ids, SCT, STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -52,7 +52,7 @@ async function attach() {
 
 const seen = ({ environment, host }: RawPeer): SocketAddress => ({
   address: environment.addresses[0]!,
-  port: host.sockets[0]!.port,
+  port: host.sockets.bound[0]!.port,
 });
 
 describe("a client's address", () => {
@@ -84,8 +84,8 @@ describe("a client's address", () => {
 test("the device gets the client's validated address, not the source of its packets", async () => {
   await attach();
   const client = await fixture.raw.opened();
-  const validated = { ...client.channel.path, address: '203.0.113.5', port: 9 };
-  const spy = vi.spyOn(Session.prototype, 'validatedPath', 'get').mockReturnValue(validated);
+  const validated = { ...client.channel.paths.active, address: '203.0.113.5', port: 9 };
+  const spy = vi.spyOn(SessionPaths.prototype, 'validated', 'get').mockReturnValue(validated);
   onTestFinished(() => spy.mockRestore());
   await client.connect({ direct: true });
   expect(asked[0]?.peerAddress).toEqual({ address: '203.0.113.5', port: 9 });
@@ -100,8 +100,8 @@ describe('an end that asks for its observed address', () => {
     const client = await fixture.raw.opened();
     const [{ channel }, path] = who === 'device' ? [device, DevicePath.ADDRESS] : [client, ClientPath.ADDRESS];
     expect(await fixture.settle(askAddress(channel, path))).toEqual(seen(who === 'device' ? device : client));
-    const validated = { ...channel.path, address: '203.0.113.5', port: 9 };
-    const spy = vi.spyOn(Session.prototype, 'validatedPath', 'get').mockReturnValue(validated);
+    const validated = { ...channel.paths.active, address: '203.0.113.5', port: 9 };
+    const spy = vi.spyOn(SessionPaths.prototype, 'validated', 'get').mockReturnValue(validated);
     onTestFinished(() => spy.mockRestore());
     expect(await fixture.settle(askAddress(channel, path))).toEqual({ address: '203.0.113.5', port: 9 });
     expect(channel.observedAddress).toEqual({ address: '203.0.113.5', port: 9 });
@@ -152,22 +152,22 @@ describe("the client's address at the device", () => {
 
   test('is kept with the route, and belongs to no other path', async () => {
     const { session, client } = await relayed({ direct: true });
-    expect(session.type).toBe('RELAY');
-    expect(device.host.peerAddress(session.path)).toEqual(seen(client));
-    expect(device.host.peerAddress(device.channel.path)).toBeUndefined();
+    expect(session.paths.type).toBe('RELAY');
+    expect(device.host.routes.peerAddress(session.paths.active)).toEqual(seen(client));
+    expect(device.host.routes.peerAddress(device.channel.paths.active)).toBeUndefined();
   });
 
   test('is not known without Direct', { tags: ['slow'] }, async () => {
     const { session } = await relayed({});
-    expect(session.type).toBe('RELAY');
-    expect(device.host.peerAddress(session.path)).toBeUndefined();
+    expect(session.paths.type).toBe('RELAY');
+    expect(device.host.routes.peerAddress(session.paths.active)).toBeUndefined();
   });
 
   test('is dropped with the route', async () => {
     const { session } = await relayed({ direct: true });
-    const { path } = session;
+    const path = session.paths.active;
     await fixture.settle(session.close());
     await fixture.sim.run(5_000);
-    expect(device.host.peerAddress(path)).toBeUndefined();
+    expect(device.host.routes.peerAddress(path)).toBeUndefined();
   });
 });

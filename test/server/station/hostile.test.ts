@@ -81,7 +81,7 @@ describe('any datagrams of strangers', () => {
     const device = await fixture.raw.attached();
     const client = await fixture.raw.client();
     const destination = { address: station.address, port: STATION_PORT };
-    const devicePath = { address: device.environment.addresses[0]!, port: device.host.sockets[0]!.port };
+    const devicePath = { address: device.environment.addresses[0]!, port: device.host.sockets.bound[0]!.port };
     const captured: Uint8Array[] = [];
     fixture.sim.onPacket = ({ data }) => {
       if (captured.length < 200) captured.push(data.slice());

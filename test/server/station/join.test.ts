@@ -215,7 +215,7 @@ describe('the rate', () => {
       steps: { look: async () => {} },
     });
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
-    const context = (address: string) => ({ path: { address, key: `${address}:1` }, remoteFingerprint: 'ab'.repeat(32) });
+    const context = (address: string) => ({ paths: { active: { address, key: `${address}:1` } }, peer: { fingerprint: 'ab'.repeat(32) } });
     const from = async (address: string) => (await api.join({ payload, context: context(address) } as never)).status;
     for (let count = 0; count < 50; count++) expect(await from('192.0.2.1')).toBe(201);
     expect(await from('192.0.2.1')).toBe(429);
@@ -236,7 +236,7 @@ describe('the rate', () => {
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token: new Uint8Array(16) });
     const from = async (number: number): Promise<number> => {
       const address = `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
-      return (await api.join({ payload, context: { path: { address } } } as never)).status;
+      return (await api.join({ payload, context: { paths: { active: { address } } } } as never)).status;
     };
     for (let count = 0; count < 10; count++) expect(await from(0)).toBe(401);
     expect(await from(0)).toBe(429);

@@ -19,7 +19,7 @@ let lookups: Lookups;
 let simulation: ReturnType<typeof nativeSimulation>;
 let locate: Directory['locate'];
 
-const session = (address = '192.0.2.1') => ({ isOpen: true, path: { address } }) as { isOpen: boolean } & Session;
+const session = (address = '192.0.2.1') => ({ isOpen: true, paths: { active: { address } } }) as unknown as { isOpen: boolean } & Session;
 const ended = (): Session => ({ isOpen: false }) as Session;
 const at = (where: Session) => ({ location: { at: 'here', session: where } as Location });
 const ask = (from: Session = session()): Promise<LookupResult> =>

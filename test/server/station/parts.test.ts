@@ -24,8 +24,8 @@ describe('Admission', () => {
     };
     return new Admission(options as unknown as AdmissionOptions);
   }
-  const arriving = (remoteFingerprint: string) =>
-    ({ remoteFingerprint, path: { address: '192.0.2.1' }, close: vi.fn() }) as unknown as Session;
+  const arriving = (fingerprint: string) =>
+    ({ peer: { fingerprint }, paths: { active: { address: '192.0.2.1' } }, close: vi.fn() }) as unknown as Session;
   const client = (sessions: Admission, name: string, deviceId = name): boolean => {
     const one = arriving(name);
     return sessions.arrived(one) && sessions.client(one, { productId: 'pr-1', deviceId }, name);
@@ -83,7 +83,7 @@ describe('Admission', () => {
   test('gives the slot of a client that has ended to the next one of its device', () => {
     const sessions = admission();
     const [first, second] = [arriving('first'), arriving('second')];
-    for (const each of [first, second]) expect(sessions.arrived(each) && sessions.client(each, device, each.remoteFingerprint)).toBe(true);
+    for (const each of [first, second]) expect(sessions.arrived(each) && sessions.client(each, device, each.peer.fingerprint)).toBe(true);
     expect(client(sessions, 'third', device.deviceId)).toBe(false);
     for (const each of [first, second]) sessions.ended(each);
     expect([client(sessions, 'fourth', device.deviceId), client(sessions, 'fifth', device.deviceId)]).toEqual([true, true]);

@@ -45,7 +45,7 @@ async function relayed(): Promise<Session> {
 }
 
 async function download(session: Session, size = MB): Promise<number> {
-  const stream = await session.openStream(size);
+  const stream = await session.streams.open(size);
   const closing = stream.close();
   const { length } = await stream.readAll(size);
   await closing;
@@ -53,7 +53,7 @@ async function download(session: Session, size = MB): Promise<number> {
 }
 
 async function upload(session: Session): Promise<void> {
-  const stream = await session.openStream(0);
+  const stream = await session.streams.open(0);
   await stream.write(new Uint8Array(MB));
   await stream.close();
   await expect(stream.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
@@ -140,9 +140,9 @@ test('routes follow a voluntary migration of a channel, on both sides of it', { 
   const packets = fromStation();
   const done = download(session);
   await fixture.sim.run(100);
-  expect(client.channel.migrate(client.host.sockets[0]!.path(other!, STATION_PORT))).toBe(true);
+  expect(client.channel.paths.migrate(client.host.sockets.bound[0]!.path(other!, STATION_PORT))).toBe(true);
   expect(await fixture.sim.settle(done)).toBe(MB);
-  expect(session.path).toMatchObject({ kind: 'route', address: other, port: STATION_PORT });
+  expect(session.paths.active).toMatchObject({ kind: 'route', address: other, port: STATION_PORT });
   const toClient = packets.filter(({ to, data }) => to === client.environment.name && data[0] === PacketType.ROUTE);
   const last = toClient.slice(-100);
   expect(last.every(({ source }) => source.address === other)).toBe(true);

@@ -7,8 +7,8 @@ import { Relay } from '../../../server/station/relay.ts';
 import type { Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
-const channel = (name: string, socket = 0): { validatedPath: Path } => ({
-  validatedPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket, local: false },
+const channel = (name: string, socket = 0): { paths: { validated: Path } } => ({
+  paths: { validated: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket, local: false } },
 });
 
 let sim: Simulation;
@@ -56,26 +56,26 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     const bytes = packet(end.id, 1);
-    expect(relay.intercept(bytes, a.validatedPath)).toBe(true);
+    expect(relay.intercept(bytes, a.paths.validated)).toBe(true);
     expect(sent).toHaveLength(1);
     expect(sent[0]!.to).toBe('b');
     bytes.fill(0);
     expect(sent[0]!.bytes).toEqual(packet(end.other.id, 1));
     for (const first of [0x00, 0x80, 0x84, 0x87, 0x89, 0xc0, 0xff])
-      expect(relay.intercept(Uint8Array.of(first, 1, 2), a.validatedPath)).toBe(false);
-    expect(relay.intercept(new Uint8Array(), a.validatedPath)).toBe(false);
+      expect(relay.intercept(Uint8Array.of(first, 1, 2), a.paths.validated)).toBe(false);
+    expect(relay.intercept(new Uint8Array(), a.paths.validated)).toBe(false);
   });
 
   test('keeps the newest 64 packets of an end, in order, while the sockets are full', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    for (let i = 0; i < 100; i++) relay.intercept(packet(end.id, i), a.validatedPath);
+    for (let i = 0; i < 100; i++) relay.intercept(packet(end.id, i), a.paths.validated);
     await sim.run(5);
     expect(sent).toEqual([]);
     expect(relay.stats()).toMatchObject({ queued: 64, queueDropped: 36 });
     full = false;
-    relay.intercept(packet(end.id, 100), a.validatedPath);
+    relay.intercept(packet(end.id, 100), a.paths.validated);
     await sim.run(5);
     expect(sent.map(({ bytes }) => bytes[20])).toEqual(Array.from({ length: 64 }, (_, i) => 37 + i));
     expect(relay.stats().queued).toBe(0);
@@ -89,21 +89,21 @@ describe('Relay', () => {
     stalled = new Set([1]);
     for (let route = 0; route < 64; route++) {
       const end = relay.open(greedy, channel(`silent ${route}`, 1))!;
-      for (let number = 0; number < 64; number++) relay.intercept(packet(end.id, number), greedy.validatedPath);
+      for (let number = 0; number < 64; number++) relay.intercept(packet(end.id, number), greedy.paths.validated);
     }
     expect(relay.stats()).toMatchObject({ queued: 4_096, queueDropped: 0 });
     // A packet that leaves at once needs no slot.
-    relay.intercept(packet(honest.id, 1), honest.channel.validatedPath);
+    relay.intercept(packet(honest.id, 1), honest.channel.paths.validated);
     expect(sent.map(({ to }) => to)).toEqual(['peer']);
     full = true;
-    relay.intercept(packet(honest.id, 2), honest.channel.validatedPath);
+    relay.intercept(packet(honest.id, 2), honest.channel.paths.validated);
     expect(relay.stats()).toMatchObject({ queued: 4_096, queueDropped: 1 });
     full = false;
     stalled.clear();
     await sim.run(5);
     expect(relay.stats().queued).toBe(0);
     full = true;
-    relay.intercept(packet(honest.id, 3), honest.channel.validatedPath);
+    relay.intercept(packet(honest.id, 3), honest.channel.paths.validated);
     full = false;
     await sim.run(5);
     expect(sent.at(-1)).toMatchObject({ to: 'peer' });
@@ -114,9 +114,9 @@ describe('Relay', () => {
     const [a, b, c] = [channel('a'), channel('b'), channel('c')];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
     full = true;
-    relay.intercept(packet(toB.id, 1), a.validatedPath);
+    relay.intercept(packet(toB.id, 1), a.paths.validated);
     full = false;
-    relay.intercept(packet(toC.id, 2), a.validatedPath);
+    relay.intercept(packet(toC.id, 2), a.paths.validated);
     expect(sent.map(({ to }) => to)).toEqual(['c']);
     await sim.run(2);
     expect(sent.map(({ to }) => to)).toEqual(['c', 'b']);
@@ -126,7 +126,7 @@ describe('Relay', () => {
     const [a, b, c] = [channel('a'), channel('b', 1), channel('c', 2)];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
     stalled = new Set([1, 2]);
-    for (const end of [toB, toC]) for (let i = 0; i < 3; i++) relay.intercept(packet(end.id, i), a.validatedPath);
+    for (const end of [toB, toC]) for (let i = 0; i < 3; i++) relay.intercept(packet(end.id, i), a.paths.validated);
     await sim.run(5);
     expect(relay.stats().queued).toBe(6);
     stalled.delete(2);
@@ -145,7 +145,7 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    relay.intercept(packet(end.id, 1), a.validatedPath);
+    relay.intercept(packet(end.id, 1), a.paths.validated);
     full = false;
     relay.closeChannel(a);
     expect(sent).toHaveLength(1);
@@ -160,7 +160,7 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    relay.intercept(packet(end.id, 1), a.validatedPath);
+    relay.intercept(packet(end.id, 1), a.paths.validated);
     await sim.run(9_999);
     expect(relay.stats()).toMatchObject({ routes: 1, queued: 1 });
     await sim.run(1);
@@ -176,7 +176,7 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     relay.close(end);
-    relay.intercept(packet(end.id, 1), a.validatedPath);
+    relay.intercept(packet(end.id, 1), a.paths.validated);
     expect(sent).toMatchObject([{ to: 'a' }]);
   });
 
@@ -186,7 +186,7 @@ describe('Relay', () => {
     relay.open(a, c);
     for (let i = 0; i < 10; i++) {
       await sim.run(2_000);
-      relay.intercept(packet(used.id, i), a.validatedPath);
+      relay.intercept(packet(used.id, i), a.paths.validated);
     }
     expect(relay.stats().routes).toBe(1);
     await sim.run(20_000);
@@ -199,9 +199,9 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    relay.intercept(packet(end.id, 1), a.validatedPath);
+    relay.intercept(packet(end.id, 1), a.paths.validated);
     relay.stop();
-    relay.intercept(packet(end.id, 2), a.validatedPath);
+    relay.intercept(packet(end.id, 2), a.paths.validated);
     relay.open(a, channel('c'));
     expect(await sim.run(() => false)).toBe(false);
   });

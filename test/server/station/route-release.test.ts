@@ -72,7 +72,7 @@ describe('DELETE', () => {
     await client.open();
     await thief.open();
     await thief.connect({ deviceId: 'de-other' });
-    const prepared = client.host.prepare({ name: 'device:pr-1.de-1' });
+    const prepared = client.host.dials.prepare({ name: 'device:pr-1.de-1' });
     const answer = decodeConnectAnswer((await client.connect({ initiate: prepared.initiate })).payload);
     if (answer.kind !== 'connected') throw new Error(answer.kind);
     await client.connect();

@@ -67,7 +67,7 @@ function request(session: Session, exchange: number) {
 
 function client(address: string): Session {
   const notify = (_: number, { status }: { status: number }) => statuses.push(status) > 0;
-  return { isOpen: true, path: { address, port: 1, key: address }, notify } as never;
+  return { isOpen: true, paths: { active: { address, port: 1, key: address } }, notify } as never;
 }
 
 /** Attaches a device with this answer to each `/p2p/connect`. */

@@ -27,7 +27,7 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   const webSockets = new WebSockets({
     clock,
     tally: { count: () => {} } as never,
-    host: { adopt: () => {}, drop: () => {}, receive: () => {}, sessions } as never,
+    host: { sockets: { adopt: () => {}, drop: () => {} }, datagrams: { receive: () => {} }, sessions } as never,
     settings: { webSockets: places, webSocketsPerAddress: perAddress, webSocketTimeout: 10_000 },
     isProved: () => false,
   });
@@ -86,7 +86,7 @@ it('a WebSocket whose session has just shown a valid credential is not closed', 
   const { webSockets, open, pass } = withPlaces(2);
   const [first, second] = [open()!, open()!];
   pass(2);
-  webSockets.proved({ paths: [{ kind: 'websocket', socket: first.pipe.index }] } as never);
+  webSockets.proved({ paths: { all: [{ kind: 'websocket', socket: first.pipe.index }] } } as never);
   expect(open()).not.toBeNull();
   expect([first, second].map(({ cut }) => cut())).toEqual([false, true]);
   expect(open()).toBeNull();
@@ -95,7 +95,7 @@ it('a WebSocket whose session has just shown a valid credential is not closed', 
 it('a WebSocket whose session has shown no credential makes way', () => {
   const { sessions, open, pass } = withPlaces(1);
   const first = open()!;
-  sessions.push({ paths: [{ kind: 'websocket', socket: first.pipe.index }] });
+  sessions.push({ paths: { all: [{ kind: 'websocket', socket: first.pipe.index }] } });
   pass(2);
   expect([open()?.cut(), first.cut()]).toEqual([false, true]);
 });

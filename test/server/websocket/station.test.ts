@@ -350,14 +350,14 @@ it('a host connects over a WebSocket, which has no observed UDP address', { tags
   };
   const own: WebSocketSocket = new WebSocketSocket(pipe, {
     clock: environment.clock,
-    receive: host.receive,
-    closed: (error) => host.drop(own, error),
+    receive: host.datagrams.receive,
+    closed: (error) => host.sockets.drop(own, error),
     queue: new SharedQueue(),
   });
   socket.on('message', (data: Buffer) => own.deliver(data));
   socket.on('close', () => own.ended({ code: 'CLOSED', message: 'gone' } as never));
-  host.adopt(own, true);
-  const session = await host.connect({ path: own.path, name: 'station', pin: station.fingerprint });
+  host.sockets.adopt(own, true);
+  const session = await host.dials.connect({ path: own.path, name: 'station', pin: station.fingerprint });
   const attach = encodeAttachRequest({
     svcVersion: 'test',
     productId: 'pr-none',

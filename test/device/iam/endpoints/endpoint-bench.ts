@@ -204,12 +204,10 @@ export class EndpointBench {
   #connect(connections: Connections, name: CallerName): Session {
     const { number, isLocal, password }: { number: number; isLocal: boolean; password?: string } = callers[name];
     const facts = {
-      remoteFingerprint: key(number),
-      isLocal,
+      peer: { fingerprint: key(number), markVerified() {} },
       isOpen: true,
-      path: { address: `192.0.2.${number}` },
+      paths: { isLocal, active: { address: `192.0.2.${number}` } },
       closed: new Promise(() => {}),
-      setVerified() {},
       on: () => () => {},
     };
     const session = facts as unknown as Session;

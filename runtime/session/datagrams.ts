@@ -21,7 +21,7 @@ import {
   MAX_PARTS,
   PartSets,
 } from '../../protocol/datagrams/index.ts';
-import { whileOpen } from './while-open.ts';
+import { type SessionOwner, unlessOver } from './owner.ts';
 
 /** Our constants: unclaimed datagrams kept for a session, and their bytes; the oldest is dropped first. */
 export const MAX_EARLY = 32;
@@ -54,16 +54,12 @@ export interface DatagramFlow {
   close(): void;
 }
 
-/** What the flows need from their session. */
-export interface DatagramLink {
+/** The part of a session that its datagrams use. */
+export interface DatagramsOwner extends Pick<SessionOwner, 'clock' | 'whileOpen'> {
   readonly connection: Pick<Connection, 'stats'> & {
     readonly peer: Pick<Connection['peer'], 'flowParts'>;
-    readonly messages: Pick<Connection['messages'], 'datagramSize' | 'datagramRoom'>;
+    readonly messages: Pick<Connection['messages'], 'datagramSize' | 'datagramRoom' | 'sendDatagram'>;
   };
-  /** Passes the content of a DATAGRAM frame to the connection; returns false when it was not taken. */
-  readonly send: (content: Uint8Array) => boolean;
-  /** Monotonic ms. */
-  readonly now: () => number;
 }
 
 interface OpenFlow {
@@ -71,8 +67,8 @@ interface OpenFlow {
   readonly counts: DatagramCounts;
 }
 
-export class DatagramFlows {
-  readonly #link: DatagramLink;
+export class SessionDatagrams {
+  readonly #owner: DatagramsOwner;
   readonly #open = new Map<number, OpenFlow>();
   readonly #sets: PartSets;
   /** Number of the last datagram that was sent in parts. */
@@ -83,8 +79,8 @@ export class DatagramFlows {
   #unclaimed = 0;
   #lost = 0;
 
-  constructor(link: DatagramLink) {
-    this.#link = link;
+  constructor(owner: DatagramsOwner) {
+    this.#owner = owner;
     this.#sets = new PartSets((flow) => this.#givenUp(flow));
   }
 
@@ -95,7 +91,7 @@ export class DatagramFlows {
 
   /** Our datagrams, and parts of them, in packets that were lost on the way; of all flows, since the session began. */
   get lost(): number {
-    const stats = whileOpen(() => this.#link.connection.stats(), null);
+    const stats = this.#owner.whileOpen(() => this.#owner.connection.stats(), null);
     this.#lost = stats?.datagramsLost ?? this.#lost;
     return this.#lost;
   }
@@ -103,6 +99,18 @@ export class DatagramFlows {
   /** The session ends: `lost` keeps its last value. */
   end(): void {
     void this.lost;
+  }
+
+  /**
+   * Sends a datagram of no flow, unreliable and unordered.
+   * @returns false when not taken: too long, queue full, session over
+   */
+  send(content: Uint8Array): boolean {
+    try {
+      return this.#owner.connection.messages.sendDatagram(content);
+    } catch (error) {
+      return unlessOver(error, false);
+    }
   }
 
   /**
@@ -119,7 +127,7 @@ export class DatagramFlows {
 
   /** Receives a datagram of the session: the content of a frame, which is kept. */
   receive(content: Uint8Array): void {
-    if (this.#link.connection.peer.flowParts === 0) {
+    if (this.#owner.connection.peer.flowParts === 0) {
       this.#receiveWhole(decodeFlowDatagram(content));
       return;
     }
@@ -128,7 +136,7 @@ export class DatagramFlows {
       this.#receiveWhole(part);
       return;
     }
-    const whole = this.#sets.receive(part, this.#link.now());
+    const whole = this.#sets.receive(part, this.#owner.clock.now());
     if (whole !== null) this.#receiveWhole(whole);
   }
 
@@ -137,7 +145,7 @@ export class DatagramFlows {
    * @returns false when some are left: call again
    */
   sweep(): boolean {
-    this.#sets.expire(this.#link.now());
+    this.#sets.expire(this.#owner.clock.now());
     this.#unclaimed += this.#older.length;
     this.#older = this.#early;
     this.#early = [];
@@ -168,21 +176,21 @@ export class DatagramFlows {
   }
 
   #pass(flow: number, payload: Uint8Array, counts: DatagramCounts): void {
-    const { connection } = this.#link;
+    const { connection } = this.#owner;
     const { flowParts } = connection.peer;
     const whole = flowParts === 0 ? encodeFlowDatagram(flow, payload) : encodeFlowPart({ flow, number: 0, index: 0, count: 1, payload });
-    if (whole.length <= SURE_LENGTH || whole.length <= whileOpen(() => connection.messages.datagramSize, -1)) {
-      if (this.#link.send(whole)) counts.sent++;
+    if (whole.length <= SURE_LENGTH || whole.length <= this.#owner.whileOpen(() => connection.messages.datagramSize, -1)) {
+      if (this.send(whole)) counts.sent++;
       else counts.dropped++;
     } else this.#passParts({ flow, payload }, counts);
   }
 
   #passParts(datagram: FlowDatagram, counts: DatagramCounts): void {
-    const { connection, send } = this.#link;
+    const { connection } = this.#owner;
     const parts = cutFlowDatagram(datagram, { number: ++this.#number, size: SURE_LENGTH, most: connection.peer.flowParts });
-    const room = whileOpen(() => connection.messages.datagramRoom, 0);
+    const room = this.#owner.whileOpen(() => connection.messages.datagramRoom, 0);
     if (parts === null) counts.tooLong++;
-    else if (room >= parts.length && parts.every(send)) counts.sent++;
+    else if (room >= parts.length && parts.every((part) => this.send(part))) counts.sent++;
     else counts.dropped++;
   }
 

@@ -16,6 +16,7 @@ const PHRASES: Readonly<Record<string, RegExp>> = {
   'continues, resumes': /\b(go|goes|went|gone|going) on\b/,
   "our own, the peer's": /\bof (ours|theirs)\b(?! ===)/,
   'the number, or its name': /\bso many\b/,
+  failover: /\bhalf[- ]dead\b/,
   'anti-amplification limit': /\b3 × limit\b/,
   'path MTU discovery': /\bsize search\b/,
   'does not apply': /\bhas (no|a) part in\b/,

@@ -19,7 +19,7 @@ import type {
   WebSocketOptions,
 } from '../platform/environment.ts';
 import { packetSizeFor } from '../platform/udp-path.ts';
-import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../protocol/address.ts';
+import { canonicalAddress, isNear, parseAddress } from '../protocol/address.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import type { DnsMessage, MdnsSource } from '../protocol/discovery/index.ts';
 import { LocalError, PortInUseError, RemoteError } from '../protocol/errors/index.ts';
@@ -27,6 +27,7 @@ import type { Path } from '../protocol/path.ts';
 import { type SimulatedDocument, simulatedGet } from './documents.ts';
 import { HostClock, type WorldClock } from './host-clock.ts';
 import { SimulatedMdns } from './mdns.ts';
+import { checkedPlace, type HostPlace } from './place.ts';
 import { SimulatedSocket } from './socket.ts';
 import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
@@ -43,20 +44,28 @@ const FIRST_EPHEMERAL_PORT = 49_152;
 export interface World extends WorldClock {
   /** Answers over https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
-  /** @param from the socket's port, and the address that it is bound to, if any */
-  transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
-  /** Sends a multicast DNS message to all hosts in the network of `source`, or to one address there. */
-  multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
+  readonly datagrams: {
+    transmit(
+      host: SimulatedHost,
+      from: { address: string | undefined; port: number },
+      data: Uint8Array,
+      path: Path,
+      hopLimit?: number,
+    ): void;
+    multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
+  };
   /** Returns the addresses that a host's resolver returns for a name. */
   resolve(host: SimulatedHost, name: string): readonly string[];
   /** Addresses of the routers in front of a host. */
   gatewaysOf(host: SimulatedHost): readonly string[];
-  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
-  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
-  /** A host is about to stop. @param kernelLives whether its TCP connections are reset */
-  stopping(host: SimulatedHost, kernelLives: boolean): void;
-  /** A host has woken. */
-  woke(host: SimulatedHost): void;
+  readonly tcp: {
+    open(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
+    listen(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
+    /** A host is about to stop. @param kernelLives whether its TCP connections are reset */
+    stopping(host: SimulatedHost, kernelLives: boolean): void;
+    /** A host has woken. */
+    woke(host: SimulatedHost): void;
+  };
 }
 
 /** Configuration of a host. */
@@ -72,20 +81,6 @@ export interface HostSettings {
    * immediately. Default 0: `sent` is called when a message has left.
    */
   readonly sendBuffer?: number;
-}
-
-/** The addresses of a host. */
-export interface HostPlace {
-  /** As given, `address/bits` each. */
-  readonly networks: readonly string[];
-  readonly addresses: readonly string[];
-  readonly prefixes: readonly Prefix[];
-}
-
-/** @throws LocalError INVALID_ARGUMENT for a text other than `address/bits` */
-export function checkedPlace(networks: readonly string[]): HostPlace {
-  const prefixes = networks.map(checkedPrefix);
-  return { networks, prefixes, addresses: networks.map((address) => canonicalAddress(address.split('/')[0]!)!) };
 }
 
 /** The environment of one host of a simulation. Made by `Simulation.host`. */
@@ -132,14 +127,14 @@ export class SimulatedHost implements Environment {
       bind: async (options) => this.bind(options),
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
-      openWebSocket: (options) => world.openWebSocket(this, options),
+      openWebSocket: (options) => world.tcp.open(this, options),
       interfaces: () => this.#interfaces(),
       sourceAddress: async (destination) => this.sourceFor(destination) ?? null,
       gateways: () => world.gatewaysOf(this),
     };
     this.log = log;
     this.getHttps = simulatedGet(world.documents, this.clock);
-    this.mdns = new SimulatedMdns(networks, (source, message, to) => world.multicast(this, source, message, to));
+    this.mdns = new SimulatedMdns(networks, (source, message, to) => world.datagrams.multicast(this, source, message, to));
   }
 
   /** Numeric, without prefix length, in order of preference. */
@@ -182,7 +177,7 @@ export class SimulatedHost implements Environment {
    */
   stop({ tcpReset = false }: { tcpReset?: boolean } = {}): void {
     if (!this.#alive) return;
-    this.#world.stopping(this, tcpReset);
+    this.#world.tcp.stopping(this, tcpReset);
     this.#alive = false;
     this.#kernelLives = tcpReset;
     for (const socket of [...this.#sockets]) socket.close();
@@ -209,7 +204,7 @@ export class SimulatedHost implements Environment {
       receive: options.receive,
       transmit: (data, path, hopLimit) => {
         if (this.awake && this.sourceFor(path.address, host) === undefined) this.clock.defer(() => options.unreachable?.(path.address));
-        this.#world.transmit(this, { address: host, port }, data, path, hopLimit);
+        this.#world.datagrams.transmit(this, { address: host, port }, data, path, hopLimit);
       },
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
@@ -220,7 +215,7 @@ export class SimulatedHost implements Environment {
 
   /** Accepts WebSockets on a TCP port. @throws LocalError PORT_IN_USE, INVALID_ARGUMENT */
   listenWebSocket(options: WebSocketListenOptions): WebSocketListener {
-    return this.#world.listenWebSocket(this, options);
+    return this.#world.tcp.listen(this, options);
   }
 
   /** For the simulation: returns the number of a new socket. */
@@ -241,7 +236,7 @@ export class SimulatedHost implements Environment {
   wake(): void {
     if (!this.#alive || this.awake) return;
     this.#clock.wake();
-    this.#world.woke(this);
+    this.#world.tcp.woke(this);
   }
 
   /** Sets its wall clock, which continues from there. @param time Unix ms */
@@ -345,9 +340,3 @@ function isOwn(address: string, addresses: readonly string[]): boolean {
 }
 
 const KINDS: readonly HostInterface['kind'][] = ['default', 'other', 'virtual'];
-
-function checkedPrefix(text: string): Prefix {
-  const prefix = parsePrefix(text);
-  if (prefix === null) throw new LocalError('INVALID_ARGUMENT', `${text} is not an address with prefix length, such as 192.0.2.1/24`);
-  return prefix;
-}

@@ -15,24 +15,22 @@
  * (tcp.ts). It does not model ICMP: a datagram to an unused address is lost.
  */
 
-import { type Log, type LogLevel, type MessagePipe, silentLog, type WebSocketOptions } from '../platform/environment.ts';
+import { type Log, type LogLevel, silentLog } from '../platform/environment.ts';
 import { nobleCrypto } from '../platform/noble-crypto.ts';
 import type { SocketAddress } from '../protocol/control/index.ts';
-import type { DnsMessage, MdnsSource } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Path } from '../protocol/path.ts';
+import { Datagrams } from './datagrams.ts';
 import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
-import { damaged } from './faults.ts';
-import { checkedPlace, SimulatedHost, type World } from './host.ts';
+import { SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions } from './link.ts';
 import { NatBox, type NatOptions } from './nat-box.ts';
 import type { HostOptions, MoveOptions, PacketFate, SimulatedPacket, SimulationOptions } from './options.ts';
 import type { SimulatedPipe } from './pipes.ts';
+import { checkedPlace } from './place.ts';
 import { Random } from './random.ts';
 import { Tcp } from './tcp.ts';
-import { type Arrival, type Crossing, Topology } from './topology.ts';
-import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
+import { Topology } from './topology.ts';
 
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
@@ -42,10 +40,6 @@ const MAX_EVENTS_PER_INSTANT = 1_000_000;
 const DEFAULT_LIMIT = 3_600_000;
 /** One-way delay within a host, ms. */
 const LOOPBACK_DELAY = 0.02;
-/** Size of a multicast DNS message on a link, bytes. */
-const MDNS_SIZE = 500;
-/** The usual default of systems (RFC 1700, IP time to live). */
-const DEFAULT_HOP_LIMIT = 64;
 const NEW_YEAR_2026 = 1_767_225_600_000;
 /** A turn awaits this promise: each `await undefined` would make a new one. */
 const SETTLED = Promise.resolve();
@@ -66,6 +60,10 @@ export class Simulation implements World {
   /** Receives each WebSocket when it begins to open, early enough to stall it. */
   onPipe: ((pipe: SimulatedPipe) => void) | undefined;
 
+  /** For hosts: their datagrams, and their WebSockets. */
+  readonly datagrams: Datagrams;
+  readonly tcp: Tcp;
+
   readonly #options: SimulationOptions;
   readonly #random: Random;
   readonly #queue = new EventQueue();
@@ -73,7 +71,6 @@ export class Simulation implements World {
   readonly #boxes = new Set<string>();
   readonly #topology = new Topology();
   readonly #links = new Map<string, Link>();
-  readonly #tcp: Tcp;
   readonly #blocks = new Set<{ name: string; protocol: 'udp' | 'tcp' }>();
   #now = 0;
   #hostsMade = 0;
@@ -83,7 +80,8 @@ export class Simulation implements World {
     this.#options = options;
     this.seed = String(options.seed ?? 1);
     this.#random = new Random(this.seed);
-    this.#tcp = new Tcp(this, this.#topology);
+    this.tcp = new Tcp(this, this.#topology);
+    this.datagrams = new Datagrams(this, this.#topology, this.#hosts);
   }
 
   /** Virtual ms since the start. */
@@ -178,7 +176,7 @@ export class Simulation implements World {
 
   /** The WebSockets that are open or opening, the oldest first: of one host, or all. */
   pipes(host?: string | SimulatedHost): SimulatedPipe[] {
-    return this.#tcp.pipes(host === undefined ? undefined : nameOf(host));
+    return this.tcp.pipes(host === undefined ? undefined : nameOf(host));
   }
 
   /**
@@ -197,12 +195,7 @@ export class Simulation implements World {
    * @param within the box in whose realm it begins. Default none: it begins in the core
    */
   inject(source: SocketAddress, destination: SocketAddress, data: Uint8Array, within?: NatBox): void {
-    const realm = this.#topology.realmBehind(within);
-    const from = this.#topology.addressee({ realm, destination: source, turned: null }) ?? 'nobody';
-    const crossing = this.#topology.start(realm, source, destination, DEFAULT_HOP_LIMIT);
-    const packet = { time: this.#now, from, to: undefined, source, destination, hopLimit: DEFAULT_HOP_LIMIT, data: data.slice() };
-    if (typeof crossing === 'string') this.#trace(packet, crossing);
-    else this.#carry(this.#onLink(packet, crossing), crossing);
+    this.datagrams.inject(source, destination, data, within);
   }
 
   /**
@@ -261,37 +254,6 @@ export class Simulation implements World {
     return this.#queue.push(time, phase, run);
   }
 
-  /** For hosts: sends a datagram of a socket. */
-  transmit(host: SimulatedHost, from: Parameters<World['transmit']>[1], data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
-    if (!host.awake) return;
-    const address = host.sourceFor(path.address, from.address);
-    const source = { address: address ?? '', port: from.port };
-    const destination = { address: path.address, port: path.port };
-    const packet = { time: this.#now, from: host.name, to: undefined, source, destination, hopLimit, data };
-    if (address === path.address) {
-      this.#intercept({ ...packet, to: host.name }, null);
-      return;
-    }
-    const isBlocked = this.isBlocked(host, 'udp') ? 'blocked' : null;
-    const crossing = address === undefined ? 'unreachable' : (isBlocked ?? this.#topology.leave(host, source, destination, hopLimit));
-    if (typeof crossing === 'string') this.#trace(packet, crossing);
-    else this.#intercept(this.#onLink(packet, crossing), crossing);
-  }
-
-  /** For hosts: sends a multicast DNS message. A host hears itself, too. */
-  multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
-    for (const other of this.#hosts.values()) {
-      const address = other.mdns.addressNear(source);
-      if (!other.awake || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
-      if (this.isBlocked(host, 'udp') || this.isBlocked(other, 'udp')) continue;
-      this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
-        this.at(time, Phase.ARRIVAL, () => {
-          if (other.awake) other.mdns.deliver(address, message, source);
-        }),
-      );
-    }
-  }
-
   /** For hosts: the addresses of the living host of that name. */
   addressesOf(name: string): readonly string[] {
     const host = this.#hosts.get(name);
@@ -311,26 +273,6 @@ export class Simulation implements World {
   /** For hosts: addresses of the routers in front of a host. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.#topology.gatewaysOf(host);
-  }
-
-  /** For hosts. */
-  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe> {
-    return this.#tcp.open(host, options);
-  }
-
-  /** For hosts. */
-  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener {
-    return this.#tcp.listen(host, options);
-  }
-
-  /** For hosts. */
-  stopping(host: SimulatedHost, kernelLives: boolean): void {
-    this.#tcp.stopping(host, kernelLives);
-  }
-
-  /** For hosts. */
-  woke(host: SimulatedHost): void {
-    this.#tcp.woke(host);
   }
 
   /** For TCP. */
@@ -383,68 +325,6 @@ export class Simulation implements World {
       }
       await SETTLED;
     }
-  }
-
-  #onLink(packet: SimulatedPacket, crossing: Crossing): SimulatedPacket {
-    const { time, from, hopLimit, data } = packet;
-    const { source, destination } = crossing;
-    return { time, from, to: this.#topology.addressee(crossing), source, destination, hopLimit, data };
-  }
-
-  /** @param crossing null for a datagram that a host sends to itself */
-  #intercept(packet: SimulatedPacket, crossing: Crossing | null): void {
-    const verdict = this.onPacket?.(packet);
-    if (verdict === undefined) this.#carry(packet, crossing);
-    else if (verdict === 'drop') this.#trace(packet, 'intercepted');
-    else for (const data of verdict instanceof Uint8Array ? [verdict] : verdict) this.#carry({ ...packet, data: data.slice() }, crossing);
-  }
-
-  #carry(packet: SimulatedPacket, crossing: Crossing | null): void {
-    const { from, to, data } = packet;
-    if (crossing !== null && this.#topology.expires(crossing)) {
-      this.#trace(packet, 'expired');
-    } else if (to === undefined) {
-      this.#trace(packet, 'unreachable');
-    } else {
-      const verdict = this.direction(from, to).offer(data.length, this.#now, (time, change) => {
-        const arriving = change === null ? packet : { ...packet, data: damaged(data, change) };
-        this.at(time, Phase.ARRIVAL, () => this.#arrive(arriving, crossing));
-      });
-      this.#trace(packet, verdict);
-    }
-  }
-
-  /**
-   * Looks up the host on arrival: it may have been replaced meanwhile. Each arrival is a copy, as the receiver may
-   * change it.
-   */
-  #arrive(packet: SimulatedPacket, crossing: Crossing | null): void {
-    const arrival = crossing === null ? this.#itself(packet) : this.#topology.arrive(crossing);
-    if (typeof arrival === 'string') {
-      this.#trace(packet, arrival);
-      return;
-    }
-    const { host, source, destination } = arrival;
-    if (crossing !== null && this.isBlocked(host, 'udp')) {
-      this.#trace(packet, 'blocked');
-      return;
-    }
-    const socket = host.awake ? host.socketFor(destination.address, destination.port) : undefined;
-    this.#trace(host.name === packet.to ? packet : { ...packet, to: host.name }, socket === undefined ? 'unreachable' : 'delivered');
-    socket?.deliver(packet.data.slice(), source.address, source.port);
-  }
-
-  #itself({ from, source, destination }: SimulatedPacket): Arrival | 'unreachable' {
-    const host = this.#hosts.get(from);
-    return host?.alive === true ? { host, source, destination } : 'unreachable';
-  }
-
-  #areNeighbours(one: SimulatedHost, other: SimulatedHost): boolean {
-    return this.#topology.placeOf(one).realm === this.#topology.placeOf(other).realm;
-  }
-
-  #trace(packet: SimulatedPacket, fate: PacketFate): void {
-    this.onTrace?.(packet, fate, this.#now);
   }
 
   #log(host: string): Log {

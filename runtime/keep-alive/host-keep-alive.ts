@@ -23,7 +23,7 @@
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { Cancel } from '../../platform/environment.ts';
-import { isLoopback, parseAddress, type SocketAddress } from '../../protocol/address.ts';
+import type { SocketAddress } from '../../protocol/address.ts';
 import {
   defaultProfile,
   IdleLimit,
@@ -36,7 +36,7 @@ import {
 } from '../../protocol/keep-alive/index.ts';
 import type { Session } from '../session/index.ts';
 import { WebSocketCut } from '../websocket/index.ts';
-import { type LearnerEnvironment, LearnerRunner } from './learner-runner.ts';
+import { type LearnerEnvironment, LearnerRunner, serverBehindNat } from './learner-runner.ts';
 
 /** What a session needs. */
 export interface KeepAliveWish {
@@ -189,7 +189,7 @@ export class HostKeepAlive {
   #update(): void {
     if (this.#isClosed) return;
     const longest = Math.max(0, ...[...this.#channels.values()].map(({ wish }) => longestOf(this.#profileOf(wish))));
-    const server = this.#server();
+    const server = serverBehindNat(this.#channels.keys(), this.#options.isNear);
     this.#runner.use(server, longest > UNLEARNED_INTERVAL ? longest : 0);
     if (server !== null) this.#watch();
     for (const [channel, followed] of this.#channels) this.#applyTo(channel, followed);
@@ -290,19 +290,6 @@ export class HostKeepAlive {
 
   #profileOf({ profile }: ChannelWish): KeepAliveProfile {
     return profile ?? keepAliveProfiles.find((each) => this.#counts[each] > 0) ?? defaultProfile;
-  }
-
-  /** Returns where a mapping can be measured: at a station with only this host's own NAT in between. */
-  #server(): SocketAddress | null {
-    for (const channel of this.#channels.keys()) {
-      const { kind, address } = channel.paths.validated;
-      if (kind !== 'udp') continue;
-      const bytes = parseAddress(address);
-      if (bytes === null || isLoopback(bytes) || this.#options.isNear(address)) continue;
-      const stun = channel.stunServers.find(({ address: other, responsePort }) => responsePort === true && other === undefined);
-      if (stun !== undefined) return { address, port: stun.port };
-    }
-    return null;
   }
 
   async #challenged(channel: Session, followed: FollowedChannel): Promise<void> {

@@ -1,8 +1,9 @@
 /** Runs a `Learner` over its own sockets, which are open only while it probes. */
 
 import type { BoundSocket, Cancel, Environment } from '../../platform/environment.ts';
-import type { SocketAddress } from '../../protocol/address.ts';
+import { isLoopback, parseAddress, type SocketAddress } from '../../protocol/address.ts';
 import { Learner, type MappingReport } from '../../protocol/keep-alive/index.ts';
+import type { Session } from '../session/index.ts';
 
 const ANY_IPV4 = '0.0.0.0';
 const ANY_IPV6 = '::';
@@ -124,4 +125,17 @@ export class LearnerRunner {
     for (const socket of this.#sockets.values()) socket.close();
     this.#sockets.clear();
   }
+}
+
+/** Returns where a mapping can be measured: at a station with only this host's own NAT in between. */
+export function serverBehindNat(channels: Iterable<Session>, isNear: (address: string) => boolean): SocketAddress | null {
+  for (const { paths, stunServers } of channels) {
+    const { kind, address } = paths.validated;
+    if (kind !== 'udp') continue;
+    const bytes = parseAddress(address);
+    if (bytes === null || isLoopback(bytes) || isNear(address)) continue;
+    const stun = stunServers.find(({ address: other, responsePort }) => responsePort === true && other === undefined);
+    if (stun !== undefined) return { address, port: stun.port };
+  }
+  return null;
 }

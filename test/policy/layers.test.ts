@@ -175,13 +175,16 @@ describe('protocol, platform, runtime and simulator', () => {
   });
 });
 
+/** Files of products whose public API will be built again. */
+const notRebuilt: ReadonlySet<string> = new Set(['client/connection.ts', 'device/iam/iam.ts']);
+
 describe('source files', () => {
-  it('have 500 lines at most, unrolled cipher rounds and generated files aside', () => {
+  it('have 350 lines at most, generated files and two that will be built again aside', () => {
     const long = folders
       .flatMap(sources)
-      .filter((file) => !file.includes('.generated.') && !/aead\/.*rounds/.test(file))
-      .map((file) => ({ file, lines: textOf(file).split('\n').length }))
-      .filter(({ lines }) => lines > 500);
+      .filter((file) => !file.includes('.generated.'))
+      .map((file) => ({ file, lines: textOf(file).split('\n').length - 1 }))
+      .filter(({ file, lines }) => lines > (notRebuilt.has(file) ? 500 : 350));
     expect(long).toEqual([]);
   });
 });

@@ -60,7 +60,8 @@ it('of tables begin with a header and a delimiter row', () => {
 });
 
 it('name documents that exist', () => {
-  const name = /(?<![\w/.-])(?:[\w-]+\/)*[\w-]+\.md\b/;
+  // What a run writes below build/ is not there before it.
+  const name = /(?<![\w/.-])(?!build\/)(?:[\w-]+\/)*[\w-]+\.md\b/;
   const missing = places(name).filter((place) => {
     const document = place.replace(/^.*: /, '');
     return !['', 'docs/', 'docs/notebook/'].some((folder) => existsSync(join(root, folder, document)));

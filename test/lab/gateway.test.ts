@@ -67,6 +67,7 @@ process.stdin.once('data', async () => {
  * switches to its own system calls.
  */
 const LIMITED = `
+import { nodeEnvironment } from './dist/platform/node/index.js';
 const { network } = nodeEnvironment({ systemCallsAfter: Number(process.argv[1]) });
 const socket = await network.bind({ port: 0, bulk: true, receive: () => {} });
 const path = socket.path('11.22.33.1', 7000);

@@ -75,30 +75,15 @@ export function nextEvent(c: Connection): u32 {
   if (take(c, ON_RECEIVE_KEY)) return report(EVENT_KEY_UPDATED, 0, 1);
   if (take(c, ON_STREAMS)) return report(EVENT_STREAMS_AVAILABLE, 0, 0);
   if (take(c, ON_MESSAGES)) return report(EVENT_MESSAGES_WRITABLE, 0, 0);
-  if (flagged(c, SUSPECTED)) {
-    c.flags &= ~SUSPECTED;
-    return report(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
-  }
-  if (flagged(c, CHALLENGED)) {
-    c.flags &= ~CHALLENGED;
-    return report(EVENT_PATH_CHALLENGED, <f64>c.activePath, 0);
-  }
+  if (takeFlag(c, SUSPECTED)) return report(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
+  if (takeFlag(c, CHALLENGED)) return report(EVENT_PATH_CHALLENGED, <f64>c.activePath, 0);
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);
     if (ofPath) return report(ofPath, <f64>outEventPath, <f64>outEventValue);
   }
-  if (flagged(c, RESTED)) {
-    c.flags &= ~RESTED;
-    return report(EVENT_RESTED, 0, 0);
-  }
-  if (flagged(c, RESUMED)) {
-    c.flags &= ~RESUMED;
-    return report(EVENT_RESUMED, 0, 0);
-  }
-  if (flagged(c, CRAMPED_NEWS)) {
-    c.flags &= ~CRAMPED_NEWS;
-    return report(EVENT_CRAMPED, 0, flagged(c, CRAMPED) ? 1 : 0);
-  }
+  if (takeFlag(c, RESTED)) return report(EVENT_RESTED, 0, 0);
+  if (takeFlag(c, RESUMED)) return report(EVENT_RESUMED, 0, 0);
+  if (takeFlag(c, CRAMPED_NEWS)) return report(EVENT_CRAMPED, 0, flagged(c, CRAMPED) ? 1 : 0);
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;
   if (takeUnreportedDatagram(c)) return report(EVENT_DATAGRAM, 0, <f64>headLength(c, false));
@@ -149,6 +134,12 @@ function take(c: Connection, event: u8): bool {
   const raised = (c.events & event) != 0;
   c.events &= ~event;
   return raised;
+}
+
+function takeFlag(c: Connection, flag: u32): bool {
+  if (!flagged(c, flag)) return false;
+  c.flags &= ~flag;
+  return true;
 }
 
 function drop(s: Stream, event: u32): bool {

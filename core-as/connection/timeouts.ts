@@ -1,41 +1,30 @@
 /** The actions of timers that fire (timers.ts lists them). */
 import { forget } from '../congestion/congestion';
-import { discardPreviousKey } from '../packet/key-update';
+import { modelTime } from '../congestion/model';
+import { discardPreviousKey, previousKeyTime } from '../packet/key-update';
 import { onProbeTimeout } from '../paths/failover';
 import { onPathTimeout } from '../paths/validation';
 import { ACK_NOW, Connection, DRAINED, flagged, OPEN, RESTING, STARVED } from '../records/connection';
-import { onEarlyCopy } from '../recovery/early-copy';
+import { earlyCopyTime, onEarlyCopy } from '../recovery/early-copy';
 import { detectLost, onProbe } from '../recovery/loss';
 import { offerMessages, offerRooms, offerStreams } from '../streams/credit';
 import { endClosing, timeOut } from './close';
-import { onKeepAlive } from './keep-alive';
-import { onStall } from './stall';
-import {
-  ackTimer,
-  closeTimer,
-  earlyCopyTimer,
-  idleTimer,
-  keepAliveTimer,
-  lossTimer,
-  modelTimer,
-  previousKeyTimer,
-  probeTimer,
-  retryTimer,
-  stallTimer,
-} from './timers';
+import { keepAliveTime, onKeepAlive } from './keep-alive';
+import { onStall, stallTime } from './stall';
+import { ackTimer, idleTimer, lossTimer, probeTimer } from './timers';
 
 /** Fires every timer that is due at `now`. */
 export function handleTimeout(c: Connection, now: f64): void {
   if (c.state == DRAINED) return;
   if (c.state != OPEN) {
-    if (now >= closeTimer(c)) endClosing(c);
+    if (now >= c.stateTime) endClosing(c);
     return;
   }
   if (!flagged(c, RESTING)) whileCarried(c, now);
   if (c.state != OPEN) return;
   if (c.paths) onPathTimeout(c, now);
-  if (now >= retryTimer(c)) retryStarved(c);
-  if (now >= previousKeyTimer(c)) discardPreviousKey(c);
+  if (now >= c.stateTime) retryStarved(c);
+  if (now >= previousKeyTime(c)) discardPreviousKey(c);
 }
 
 /** Fires the timers for traffic on the path and for its liveness. */
@@ -44,17 +33,17 @@ function whileCarried(c: Connection, now: f64): void {
     timeOut(c);
     return;
   }
-  if (now >= keepAliveTimer(c)) onKeepAlive(c);
+  if (now >= keepAliveTime(c)) onKeepAlive(c);
   if (c.state != OPEN || flagged(c, RESTING)) return;
   if (now >= ackTimer(c)) c.flags |= ACK_NOW;
   if (now >= lossTimer(c)) detectLost(c, now);
-  if (now >= earlyCopyTimer(c)) onEarlyCopy(c);
+  if (now >= earlyCopyTime(c)) onEarlyCopy(c);
   if (now >= probeTimer(c)) {
     onProbe(c);
     onProbeTimeout(c, now);
   }
-  if (now >= stallTimer(c)) onStall(c);
-  if (now >= modelTimer(c)) forget(c);
+  if (now >= stallTime(c)) onStall(c);
+  if (now >= modelTime(c)) forget(c);
 }
 
 /** Lets turned-away writers try again: chunks may be free. */

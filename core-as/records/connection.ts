@@ -115,7 +115,7 @@ export class Connection extends RecoveryState {
   dataReceived: u64;
   dataConsumed: u64;
   dataReceiveLimit: u64;
-  // Times, ms; Infinity = not armed. connection/timers.ts explains each in one sentence.
+  // Times, ms; Infinity = not armed.
   ackTime: f64;
   /** When the largest number arrived: an ACK frame reports the time since. */
   largestTime: f64;

@@ -27,22 +27,18 @@ import {
   bbrAckDone,
   bbrAcked,
   bbrAllLost,
-  bbrBandwidth,
   bbrInit,
   bbrLossEpisode,
   bbrLost,
-  bbrOutOfCredit,
   bbrPacingRate,
   bbrPersistent,
-  bbrQueueStands,
   bbrSent,
   bbrSpurious,
-  bbrState,
   bbrUndo,
-  bbrWindowFull,
   bbrWorthKeeping,
 } from './bbr/bbr';
-import { initRateSample, markAppLimited } from './bbr/rate-sample';
+import { markAppLimited } from './bbr/rate-sample';
+import { bbrOf } from './bbr/record';
 import {
   BETA_CUBIC,
   cubicAckDone,
@@ -70,13 +66,11 @@ export function congestionInit(c: Connection, kind: u8): void {
 /** The packet of `record` went out; `bytesInFlight` includes it. */
 export function onCongestionSent(c: Connection, record: SentPacket, now: f64): void {
   if (c.congestion == CONGESTION_NEWRENO) return;
-  if (!c.model && takeModel(c, now)) initModel(c, now);
+  if (!c.model && takeModel(c, now)) {
+    if (c.congestion == CONGESTION_BBR) bbrInit(c, now);
+    else cubicInit(c);
+  }
   if (controller(c) == CONGESTION_BBR) bbrSent(c, record, now);
-}
-
-/** An ACK frame begins. */
-export function onAckBegin(): void {
-  initRateSample();
 }
 
 /** Packet `number`, the one of `record`, was acknowledged; before its ACK frame `inFlight` bytes were in flight. */
@@ -148,7 +142,7 @@ export function onPersistentCongestion(c: Connection): void {
 
 /** There is more to send than the window allows. */
 export function onWindowFull(c: Connection): void {
-  if (controller(c) == CONGESTION_BBR) bbrWindowFull(c);
+  if (controller(c) == CONGESTION_BBR) bbrOf(c).windowFull = true;
 }
 
 /** Window and pacer allow more than there is to send. */
@@ -158,7 +152,7 @@ export function onAppLimited(c: Connection): void {
 
 /** There is more to send than the peer's credit allows. */
 export function onOutOfCredit(c: Connection): void {
-  if (controller(c) == CONGESTION_BBR) bbrOutOfCredit(c);
+  if (controller(c) == CONGESTION_BBR) bbrOf(c).outOfCredit = true;
 }
 
 /** Nothing was sent for so long that the path may have changed: the next packet starts afresh. */
@@ -182,27 +176,22 @@ export function pacingRate(c: Connection): f32 {
 
 /** Returns whether the controller observed that our packets waited at the bottleneck for a whole round. */
 export function queueStands(c: Connection): bool {
-  return controller(c) == CONGESTION_BBR && bbrQueueStands(c);
+  return controller(c) == CONGESTION_BBR && bbrOf(c).waitedRound;
 }
 
 /** For statistics: one of STATE_… of codes.json. */
 export function congestionState(c: Connection): u32 {
-  if (c.congestion == CONGESTION_BBR) return c.model ? bbrState(c) : STATE_STARTUP;
+  if (c.congestion == CONGESTION_BBR) return c.model ? <u32>bbrOf(c).state : STATE_STARTUP;
   if (controller(c) == CONGESTION_CUBIC && isConservative(c)) return STATE_CONSERVATIVE_SLOW_START;
   return c.congestionWindow < c.slowStartThreshold ? STATE_SLOW_START : STATE_AVOIDANCE;
 }
 
 /** For statistics: bytes per millisecond of BBR's model, 0 = none. */
 export function bandwidth(c: Connection): f64 {
-  return controller(c) == CONGESTION_BBR ? bbrBandwidth(c) : 0;
+  return controller(c) == CONGESTION_BBR ? bbrOf(c).bw : 0;
 }
 
 /** The controller whose rules apply now. */
 function controller(c: Connection): u32 {
   return c.model ? <u32>c.congestion : CONGESTION_NEWRENO;
-}
-
-function initModel(c: Connection, now: f64): void {
-  if (c.congestion == CONGESTION_BBR) bbrInit(c, now);
-  else cubicInit(c);
 }

@@ -8,7 +8,8 @@
  *   4. Losses, congestion window, timers.
  */
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
-import { onAckBegin, onAckDone, onCongestionAcked } from '../congestion/congestion';
+import { initRateSample } from '../congestion/bbr/rate-sample';
+import { onAckDone, onCongestionAcked } from '../congestion/congestion';
 import { failed, readVarint } from '../frames/varint';
 import { onNumberAcknowledged } from '../packet/key-update';
 import { Connection, PROBE, SEND_IDS } from '../records/connection';
@@ -75,7 +76,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   let waited = false;
   let acked: u32 = 0;
   const inFlight = c.bytesInFlight;
-  onAckBegin();
+  initRateSample();
 
   for (let i = ranges; i-- > 0; ) {
     const high = load<u64>(highs + (i << 3));

@@ -16,7 +16,7 @@
  */
 import { onLossUndone, onSpuriousLoss } from '../congestion/congestion';
 import { Connection } from '../records/connection';
-import { Flight, flightOf, lostPacketOf, MAX_LOST, SentPacket } from '../records/flight';
+import { flightOf, lostPacketOf, MAX_LOST, SentPacket } from '../records/flight';
 import { GRANULARITY } from '../records/rtt';
 import { takeBackLoss } from './path-loss';
 
@@ -87,7 +87,7 @@ export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void
     widen(c, now - lost.time);
     takeBackLoss(c);
     onSpuriousLoss(c, lost.size);
-    if (lost.episode == flight.episode) countSpurious(c, flight);
+    if (lost.episode == flight.episode && flight.unconfirmed > 0 && --flight.unconfirmed == 0) onLossUndone(c);
   }
 }
 
@@ -97,10 +97,6 @@ function widen(c: Connection, time: f64): void {
   const parts = max((MARGIN * (time - rtt) * PARTS) / rtt, MIN_PARTS);
   c.reorderWindow = <u8>max(<f64>c.reorderWindow, min(Math.ceil(parts), PARTS));
   c.reorderEpisodes = REORDERING_EPISODES;
-}
-
-function countSpurious(c: Connection, flight: Flight): void {
-  if (flight.unconfirmed > 0 && --flight.unconfirmed == 0) onLossUndone(c);
 }
 
 function roundTrip(c: Connection): f64 {

@@ -149,14 +149,6 @@ export function bbrPersistent(c: Connection): void {
   else c.congestionWindow = <u32>minPipeCwnd(c);
 }
 
-export function bbrWindowFull(c: Connection): void {
-  bbrOf(c).windowFull = true;
-}
-
-export function bbrOutOfCredit(c: Connection): void {
-  bbrOf(c).outOfCredit = true;
-}
-
 /**
  * Returns whether the model knows more than at the start: a whole window was delivered, of which less than a packet
  * stays unused where packets are not full, as those of datagrams are.
@@ -172,17 +164,4 @@ export function bbrWorthKeeping(c: Connection): bool {
  */
 export function bbrPacingRate(c: Connection): f32 {
   return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));
-}
-
-/** Returns whether every packet of the last round waited in a queue. */
-export function bbrQueueStands(c: Connection): bool {
-  return bbrOf(c).waitedRound;
-}
-
-export function bbrState(c: Connection): u32 {
-  return bbrOf(c).state;
-}
-
-export function bbrBandwidth(c: Connection): f64 {
-  return bbrOf(c).bw;
 }

@@ -96,7 +96,9 @@ export function checkDrainDone(c: Connection, b: Bbr, now: f64): void {
 /** UpdateProbeBWCyclePhase (§5.3.3.9). */
 export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: f64): void {
   if (isCompeting(b)) {
-    if (b.lossRoundStart && b.quietRound) leaveCompete(c, b, now);
+    if (!b.lossRoundStart || !b.quietRound) return;
+    endCompete(c, b);
+    startProbeBwDown(c, b, now);
     return;
   }
   if (!b.fullBwReached || adaptLongTermModel(c, b, acked) || !isInProbeBw(b)) return;
@@ -106,8 +108,10 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
       else if (!isTimeToProbeBw(c, b, now) && isTimeToCruise(c, b)) startProbeBwCruise(b);
       break;
     case STATE_PROBE_BW_CRUISE:
-      if (queueIsHeld(b)) drainOrCompete(c, b, now);
-      else isTimeToProbeBw(c, b, now);
+      // Such a queue may be our own, from a bandwidth measured too high: DOWN finds out, as ProbeRTT has just done.
+      if (!queueIsHeld(b)) isTimeToProbeBw(c, b, now);
+      else if (b.competed) startCompete(c, b, now);
+      else startProbeBwDown(c, b, now);
       break;
     case STATE_PROBE_BW_REFILL:
       if (b.roundStart) {
@@ -154,17 +158,6 @@ export function startProbeBwDown(c: Connection, b: Bbr, now: f64): void {
 export function startProbeBwCruise(b: Bbr): void {
   b.waitedRounds = 0;
   b.state = <u8>STATE_PROBE_BW_CRUISE;
-}
-
-/** A queue in CRUISE may be our own, from a bandwidth measured too high: DOWN finds out, as ProbeRTT has just done. */
-function drainOrCompete(c: Connection, b: Bbr, now: f64): void {
-  if (b.competed) startCompete(c, b, now);
-  else startProbeBwDown(c, b, now);
-}
-
-function leaveCompete(c: Connection, b: Bbr, now: f64): void {
-  endCompete(c, b);
-  startProbeBwDown(c, b, now);
 }
 
 function startProbeBwRefill(b: Bbr): void {

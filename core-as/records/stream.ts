@@ -8,7 +8,7 @@
  */
 import { MAP_SIZE } from '../memory/chunk-map';
 import { push } from '../memory/list';
-import { at, Connection, EVENTS_LIST } from './connection';
+import { at, CONTROL_LIST, Connection, EVENTS_LIST } from './connection';
 
 /** Our constant: the weight of a byte stream without one of its own, from 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
 export const DEFAULT_WEIGHT: u32 = 16;
@@ -175,6 +175,12 @@ export function canSend(s: Stream): bool {
 /** Returns whether the peer sends on this stream at all. */
 export function canReceive(s: Stream): bool {
   return !isMessage(s) || !has(s, OWN);
+}
+
+/** Queues control frames of a stream, `SEND_…` above. */
+export function queueControl(c: Connection, s: Stream, frames: u32): void {
+  s.pending |= frames;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
 /** Raises one of the `ON_…` above for the caller. */

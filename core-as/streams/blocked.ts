@@ -5,7 +5,18 @@
 import { MESSAGE_LIMIT } from '../memory/layout';
 import { push, remove as unlink } from '../memory/list';
 import { at, BYTES_LIST, CONTROL_LIST, Connection, MESSAGES_LIST } from '../records/connection';
-import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from '../records/stream';
+import {
+  address,
+  BLOCKED,
+  CONTROL_LINK,
+  has,
+  isMessage,
+  queueControl,
+  RESET,
+  SEND_LINK,
+  SEND_STREAM_DATA_BLOCKED,
+  Stream,
+} from '../records/stream';
 import { MIN_WINDOW, RESERVE } from './window';
 
 /** Lists the stream among those with new bytes, if its window allows one. */
@@ -23,7 +34,7 @@ export function isBlocked(c: Connection, s: Stream): bool {
   if (has(s, BLOCKED)) return true;
   s.flags |= BLOCKED;
   s.blocked++;
-  announceBlocked(c, s);
+  queueControl(c, s, SEND_STREAM_DATA_BLOCKED);
   return true;
 }
 
@@ -53,12 +64,6 @@ export function isMoving(s: Stream): bool {
 /** Returns whether the connection's credit, or that of bytes to repeat, lets `s` send. */
 export function hasCredit(c: Connection, s: Stream): bool {
   return s.sendNext < s.sentHighest || creditOf(c, s) > 0;
-}
-
-/** Queues STREAM_DATA_BLOCKED. */
-export function announceBlocked(c: Connection, s: Stream): void {
-  s.pending |= SEND_STREAM_DATA_BLOCKED;
-  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
 /** There is credit, or nothing left to send: drops a STREAM_DATA_BLOCKED that has not gone out. */

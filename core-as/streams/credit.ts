@@ -10,10 +10,8 @@
  */
 import { BYTES_IN, scarce } from '../memory/chunks';
 import { MESSAGE_LIMIT } from '../memory/layout';
-import { next, push } from '../memory/list';
+import { next } from '../memory/list';
 import {
-  at,
-  CONTROL_LIST,
   Connection,
   flagged,
   ON_MESSAGES,
@@ -29,21 +27,21 @@ import {
 import {
   ADAPTIVE,
   ALL_LINK,
-  address,
   BLOCKED,
-  CONTROL_LINK,
   DISCARD,
   has,
   isMessage,
   PEER_RESET,
+  queueControl,
   RECEIVE_DONE,
   SEND_MAX_STREAM_DATA,
   SEND_STOP_SENDING,
+  SEND_STREAM_DATA_BLOCKED,
   Stream,
   UNKNOWN,
   WANTS_ROOM,
 } from '../records/stream';
-import { announceBlocked, byteCredit, queueNew, unblock } from './blocked';
+import { byteCredit, queueNew, unblock } from './blocked';
 import { offerRoom } from './buffers';
 import { holdsLittle, lend, MIN_WINDOW, noteCramped, stepOf, takeBack, windowOf } from './window';
 
@@ -71,7 +69,7 @@ export function afterRead(c: Connection, s: Stream): void {
   if (isMessage(s) || s.finalSize != UNKNOWN) return;
   // Where the connection is short of credit, the peer sends on with what the stream has just got (PROTOCOL.md §5.5).
   const step = isShort(c) ? min(stepOf(s.window), MIN_WINDOW / 2) : stepOf(s.window);
-  if (s.readBase + s.window - s.receiveLimit >= <u64>step) announce(c, s);
+  if (s.readBase + s.window - s.receiveLimit >= <u64>step) queueControl(c, s, SEND_MAX_STREAM_DATA);
 }
 
 /**
@@ -83,7 +81,7 @@ export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
   s.flags |= ADAPTIVE;
   if (scarce(BYTES_IN) && !holdsLittle(c, BYTES_IN)) noteCramped(c, true);
   else s.window = max(s.window, windowOf(c, bytes));
-  if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
+  if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) queueControl(c, s, SEND_MAX_STREAM_DATA);
 }
 
 /** One of the peer's streams has ended: its slot is free. */
@@ -100,12 +98,11 @@ export function afterPeerMessage(c: Connection): void {
 /** Queues STOP_SENDING. */
 export function requestStop(c: Connection, s: Stream, code: u64): void {
   s.stopCode = code;
-  s.pending |= SEND_STOP_SENDING;
-  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+  queueControl(c, s, SEND_STOP_SENDING);
 }
 
 export function onMaxStreamDataLost(c: Connection, s: Stream): void {
-  if (s.finalSize == UNKNOWN && !has(s, DISCARD | RECEIVE_DONE)) announce(c, s);
+  if (s.finalSize == UNKNOWN && !has(s, DISCARD | RECEIVE_DONE)) queueControl(c, s, SEND_MAX_STREAM_DATA);
 }
 
 export function onStopSendingLost(c: Connection, s: Stream): void {
@@ -114,7 +111,7 @@ export function onStopSendingLost(c: Connection, s: Stream): void {
 
 /** STREAM_DATA_BLOCKED with that limit was lost. */
 export function onBlockedLost(c: Connection, s: Stream, limit: u64): void {
-  if (has(s, BLOCKED) && s.sendLimit == limit) announceBlocked(c, s);
+  if (has(s, BLOCKED) && s.sendLimit == limit) queueControl(c, s, SEND_STREAM_DATA_BLOCKED);
 }
 
 /**
@@ -194,11 +191,6 @@ function offer(c: Connection): void {
 /** Returns whether the peer has credit left for less than two messages. */
 function isShort(c: Connection): bool {
   return c.dataReceiveLimit - c.dataReceived < 2 * MESSAGE_LIMIT;
-}
-
-function announce(c: Connection, s: Stream): void {
-  s.pending |= SEND_MAX_STREAM_DATA;
-  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
 /**

@@ -10,11 +10,10 @@ import { copyIn, releaseBelow, releaseRest } from '../memory/chunk-map';
 import { BYTES_OUT } from '../memory/chunks';
 import { push, remove as unlink } from '../memory/list';
 import { endFrom, insert, insertMerging, outEnd, outStart, remove, seek } from '../memory/range-set';
-import { at, CONTROL_LIST, Connection, LOST_LIST, STARVED } from '../records/connection';
+import { at, Connection, LOST_LIST, STARVED } from '../records/connection';
 import {
   ackedSet,
   address,
-  CONTROL_LINK,
   END_ACKED,
   END_PENDING,
   ENDED,
@@ -23,6 +22,7 @@ import {
   LOST_LINK,
   lostSet,
   ON_FINISHED,
+  queueControl,
   RESET,
   raiseEvent,
   SEND_DONE,
@@ -68,8 +68,7 @@ export function reset(c: Connection, s: Stream, code: u64): void {
   s.resetCode = code;
   unblock(c, s);
   releaseSendBuffers(c, s);
-  s.pending |= SEND_RESET_STREAM;
-  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+  queueControl(c, s, SEND_RESET_STREAM);
 }
 
 /** `length` bytes from `offset` (and the end) arrived. */
@@ -113,8 +112,7 @@ export function onResetAcked(c: Connection, s: Stream): void {
 
 export function onResetLost(c: Connection, s: Stream): void {
   if (has(s, SEND_DONE)) return;
-  s.pending |= SEND_RESET_STREAM;
-  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+  queueControl(c, s, SEND_RESET_STREAM);
 }
 
 /** Returns whether only the end is left to send. */

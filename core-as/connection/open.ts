@@ -20,11 +20,11 @@ import { discardPreviousKey } from '../packet/key-update';
 import { initSize } from '../packet/size';
 import { seedChallenges } from '../paths/challenge-data';
 import { releasePaths } from '../paths/table';
-import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey, ticksOf } from '../records/connection';
+import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey, slotOf, ticksOf } from '../records/connection';
 import { releaseIds } from '../records/connection-ids';
 import { endFlight } from '../records/flight';
 import { rttInit } from '../records/rtt';
-import { giveBack, handleOf, takeConnection } from '../records/slab';
+import { giveBack, takeConnection } from '../records/slab';
 import { Stream } from '../records/stream';
 import { MIN_DATA_WINDOW } from '../streams/credit';
 import { freeStream } from '../streams/lifecycle';
@@ -65,14 +65,14 @@ const P_DATAGRAM = 7;
 /** Handle of the connection that `open` made last. */
 export let openedHandle: u32 = 0;
 
-/** Opens a connection from the transfer area, and wipes the keys there. */
+/** Opens a connection from the transfer area, and wipes the keys there. Returns a Status; `openedHandle` is its handle. */
 export function open(): u32 {
   const completeLength = <u32>field(P_COMPLETE);
   seedChallenges(transfer + CHALLENGE_SEED);
   if (completeLength > <u32>CHUNK - 4) return STATUS_INVALID_ARGUMENT;
   const c = takeConnection();
   if (!changetype<usize>(c)) return STATUS_OUT_OF_MEMORY;
-  openedHandle = handleOf(c);
+  openedHandle = <u32>slotOf(c);
   if (completeLength > 0 && !keepComplete(c, completeLength)) {
     giveBack(c);
     return STATUS_OUT_OF_MEMORY;

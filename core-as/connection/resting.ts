@@ -64,7 +64,7 @@ export function replacePath(c: Connection, routed: bool, route: u64, now: f64): 
   all.rival = NO_PATH;
   all.activeDead = 0;
   setAddress(c, p);
-  beginRecovery(c);
+  beginRecovery(c, c.packetSize);
   restartFlight(c, now);
   challenge(c, index, now + validationTime(c, index), now);
   return STATUS_OK;

@@ -23,6 +23,7 @@ import { eliciting, stageAck, stageComplete, stageMtuProbe, stageSent } from '..
 import { closeSpace, mayAmplify } from '../paths/amplification';
 import {
   ACK_NOW,
+  ACK_OWED,
   APP_LIMITED,
   CLOSE_DUE,
   CLOSING,
@@ -37,9 +38,9 @@ import {
   STARVED,
 } from '../records/connection';
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from '../records/flight';
-import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from '../recovery/ack-policy';
+import { ACKS_UNTIL_PING, onAckSent, writeAck } from '../recovery/ack-policy';
 import { armEarlyCopy } from '../recovery/early-copy';
-import { mtuProbeDue, onMtuProbeSent } from '../recovery/mtu';
+import { mtuProbeDue } from '../recovery/mtu';
 import { commitSent, commitSkipped } from '../recovery/sent';
 import { noteOutOfCredit } from '../streams/credit';
 import { fillStreams, hasStreamData } from '../streams/scheduler';
@@ -112,7 +113,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   stageSent();
   const start = packet + HEADER;
   const limit = start + frameSpaceNow(c);
-  const ackEnd = flagged(c, ACK_NOW) || (canTrack && ackOwed(c)) ? writeAck(c, start, limit, now) : start;
+  const ackEnd = flagged(c, ACK_NOW) || (canTrack && flagged(c, ACK_OWED)) ? writeAck(c, start, limit, now) : start;
   const end = canTrack ? fillFrames(c, ackEnd, limit, now) : ackEnd;
   if (end == start) {
     releaseSlot(packet);
@@ -140,7 +141,7 @@ function transmitMtuProbe(c: Connection, now: f64): bool {
   const length = spaceIn(c, size);
   memory.fill(packet + HEADER, 0, length);
   writeVarint(packet + HEADER, PING);
-  onMtuProbeSent(c, c.nextNumber);
+  flightOf(c).mtuProbe = c.nextNumber;
   send(c, packet, length, now);
   return true;
 }
@@ -212,7 +213,11 @@ function transmitClose(c: Connection, now: f64): void {
   const start = packet + HEADER;
   const limit = start + space;
   // The peer counts what arrived before the close: a stream that had ended is not reported as cut off.
-  const end = writeClose(c, ackOwed(c) && space >= 2 * ACK_IN_CLOSE ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
+  const end = writeClose(
+    c,
+    flagged(c, ACK_OWED) && space >= 2 * ACK_IN_CLOSE ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start,
+    limit,
+  );
   emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
 }
 

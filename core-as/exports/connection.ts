@@ -2,7 +2,7 @@
 import { bandwidth, congestionState, pacingRate } from '../congestion/congestion';
 import { close, closeReason } from '../connection/close';
 import { nextEvent } from '../connection/events';
-import { free, open, openedHandle } from '../connection/open';
+import { free, openedHandle } from '../connection/open';
 import { completeReceived, receive } from '../connection/receive';
 import { handleTimeout } from '../connection/timeouts';
 import { nextTimer } from '../connection/timers';
@@ -17,12 +17,7 @@ import { UNKNOWN } from '../records/path';
 import { the } from '../records/slab';
 import { allowSize, resetSize } from '../recovery/mtu';
 
-/**
- * Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`.
- */
-export function connectionOpen(): u32 {
-  return open();
-}
+export { open as connectionOpen } from '../connection/open';
 
 export function connectionHandle(): u32 {
   return openedHandle;

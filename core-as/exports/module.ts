@@ -2,13 +2,14 @@
 import { ABI_VERSION, STATUS_OK } from '../codes.generated';
 import { freeChunks, poolTop } from '../memory/chunks';
 import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer } from '../memory/layout';
-import { freeSlots, packetSlotsInit, releaseSlot } from '../memory/packet-slots';
+import { freeSlots, packetSlotsInit } from '../memory/packet-slots';
 import { connectionsInit, connectionsOpen } from '../records/slab';
 import { byteStreams, ownMessages, peerMessages, tableInit } from '../streams/table';
 import { windowsInit } from '../streams/window';
 
 export { limitStreamSegments } from '../memory/chunks';
 export { transferSize } from '../memory/layout';
+export { releaseSlot as releasePacket } from '../memory/packet-slots';
 export { maxPeerMessages, maxPeerStreams } from '../streams/table';
 export { maxFirstData } from '../streams/window';
 
@@ -50,11 +51,6 @@ export function packetLengthsAt(): u32 {
 
 export function resultsAt(): u32 {
   return <u32>results;
-}
-
-/** Gives a packet slot back; false when `offset` lies in none. */
-export function releasePacket(offset: u32): bool {
-  return releaseSlot(offset);
 }
 
 /** Fills the results: first untouched address; free chunks, slots; connections; byte streams; messages out, in. */

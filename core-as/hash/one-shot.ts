@@ -4,7 +4,9 @@
  * The caller writes a piece to the area and calls `hashUpdate`; the result is at the area's start. Each piece is wiped
  * when it is absorbed, the result when the caller calls `hashWipe`.
  */
-import { absorb, hmacFinish, hmacStart, sha256Finish, sha256Start } from './sha256';
+import { absorb, hmacFinish, hmacStart, sha256Finish } from './sha256';
+
+export { sha256Start as hashStart } from './sha256';
 
 /** Size of the area, bytes: the messages of a handshake fit. */
 const AREA_SIZE: i32 = 2048;
@@ -19,11 +21,6 @@ export function hashArea(): usize {
 
 export function hashAreaSize(): i32 {
   return AREA_SIZE;
-}
-
-/** Begins a hash. */
-export function hashStart(): void {
-  sha256Start();
 }
 
 /** Begins an HMAC whose key is the first `length` bytes of the area, at most 64. */

@@ -11,7 +11,9 @@
  * refuses (`insert`) or swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless. Finding a
  * range takes O(log n).
  */
-import { closePairs, dropLeaf, freeSet, LEAF_RANGES, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from './range-leaves';
+import { closePairs, dropLeaf, LEAF_RANGES, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from './range-leaves';
+
+export { freeSet as clear } from './range-leaves';
 
 /** Bytes above the base for each range beyond those of one chunk, as a shift. */
 const SPAN_BITS: u32 = 10;
@@ -97,11 +99,6 @@ export function remove(set: usize, base: u64, start: u64, end: u64): void {
   const last = leafIndex;
   settle(set, last);
   if (first < last) settle(set, first);
-}
-
-/** Frees the chunks. */
-export function clear(set: usize): void {
-  freeSet(set);
 }
 
 /** Splits the located range, which ends at `end`, in two: up to `from`, and from `to` on. */

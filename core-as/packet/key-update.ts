@@ -127,11 +127,6 @@ export function onPreviousKeyUsed(c: Connection, number: u64): void {
   if (<i64>number > load<i64>(c.previousKey, LARGEST_AT)) store<i64>(c.previousKey, <i64>number, LARGEST_AT);
 }
 
-/** Address of the previous receive key, 0 when there is none. */
-export function previousKey(c: Connection): usize {
-  return c.previousKey;
-}
-
 /** Returns when the previous key is wiped, Infinity without one. */
 export function previousKeyTime(c: Connection): f64 {
   return c.previousKey ? load<f64>(c.previousKey, DISCARD_AT) : Infinity;

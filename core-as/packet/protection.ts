@@ -11,7 +11,7 @@ import { open, seal } from '../aead';
 import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, reconstruct, TAG, writeHeader } from './header';
-import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from './key-update';
+import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, wipeNextKey } from './key-update';
 import { isNew } from './replay-window';
 
 const NONCE = memory.data(12, 4);
@@ -79,7 +79,7 @@ function notePhase(c: Connection, key: usize, number: u64, now: f64): u32 {
  */
 function keyFor(c: Connection, phase: bool, number: u64): usize {
   if (phase == flagged(c, RECEIVE_PHASE)) return receiveKey(c);
-  return number < c.receivePhaseFirst ? previousKey(c) : nextReceiveKey(c);
+  return number < c.receivePhaseFirst ? c.previousKey : nextReceiveKey(c);
 }
 
 function setNonce(number: u64): void {

@@ -6,7 +6,7 @@ import { Connection, LIMITED, ROUTED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, VALIDATED } from '../records/path';
 import { moveRecovery, resetRecovery } from '../records/recovery-state';
-import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from '../recovery/path-state';
+import { moveInFlight, restartFlight, restoreRecovery } from '../recovery/path-state';
 import { rest } from './challenges';
 import { usePacketsId } from './local-ids';
 
@@ -16,7 +16,7 @@ export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
   if (from == to) return;
   const old = pathAt(c, from);
   const p = pathAt(c, to);
-  saveRecovery(c, old);
+  moveRecovery(old, c);
   if (is(p, FRESH) && p.sibling == from) handOver(c, from, to);
   restoreRecovery(c, p, now);
   restartFlight(c, now);

@@ -41,16 +41,14 @@ export function onPathTimeout(c: Connection, now: f64): void {
       if (is(p, CHALLENGING)) giveUp(c, i, now);
       else if (i != c.activePath && !is(p, KEPT)) dropPath(c, i);
     } else if (!is(p, CHALLENGING) && now >= p.challengeAt) {
-      if (i == c.activePath) seek(c, i, now);
-      else keepWarm(c, i, now);
+      if (i != c.activePath) keepWarm(c, i, now);
+      else {
+        // The active path did not answer, nor did another (migration.ts): checks them once more.
+        p.challengeAt = Infinity;
+        if (!flagged(c, RESTING)) suspect(c, now);
+      }
     }
   }
-}
-
-/** The active path did not answer, nor did another (migration.ts): checks them once more. */
-function seek(c: Connection, active: u8, now: f64): void {
-  pathAt(c, active).challengeAt = Infinity;
-  if (!flagged(c, RESTING)) suspect(c, now);
 }
 
 /** The n-th challenge was answered after `rtt` ms. */
@@ -65,6 +63,7 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
   if (isActive && !c.hasRtt) guessRtt(c, <f32>rtt);
   else if (!isActive && !p.hasRtt) p.smoothedRtt = <f32>rtt;
   const isFull = ((p.fullSize >> <u8>n) & 1) != 0;
+  const isFirst = isFull && !is(p, FULL_SIZE);
   if (!isFull && !is(p, FULL_SIZE)) {
     // It answered a short datagram, which the anti-amplification limit allowed: now one of full size (§8.2.1).
     p.flags &= ~SMALL;
@@ -73,13 +72,10 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
     p.challengeAt = now;
     p.deadline = now + validationTime(c, index);
   } else {
-    const isFirst = !is(p, FULL_SIZE);
     p.flags = (p.flags | FULL_SIZE) & ~CHALLENGING;
     rest(c, index, now);
-    answered(c, index, isFirst, now);
-    return;
   }
-  answered(c, index, false, now);
+  answered(c, index, isFirst, now);
 }
 
 function giveUp(c: Connection, index: u8, now: f64): void {

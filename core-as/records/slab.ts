@@ -1,7 +1,7 @@
 /** The connection slots of the slab: taken, given back, counted. A handle is the index of a slot. */
 import { abortUnless } from '../abort';
 import { CONNECTION_SIZE, connectionCount, connectionSlab } from '../memory/layout';
-import { Connection, slotOf } from './connection';
+import { Connection } from './connection';
 
 let freeHead: usize = 0;
 let untouched: u32 = 0;
@@ -41,8 +41,4 @@ export function giveBack(c: Connection): void {
   store<usize>(changetype<usize>(c), freeHead);
   freeHead = changetype<usize>(c);
   connectionsOpen--;
-}
-
-export function handleOf(c: Connection): u32 {
-  return <u32>slotOf(c);
 }

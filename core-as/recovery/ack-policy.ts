@@ -10,7 +10,7 @@
 import { ACK } from '../frames/types';
 import { varintSize, writeVarint } from '../frames/varint';
 import { scanDown, windowFloor } from '../packet/replay-window';
-import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_REPORTED } from '../records/connection';
+import { ACK_NOW, ACK_OWED, Connection, PHASE_REPORTED } from '../records/connection';
 import { GRANULARITY } from '../records/rtt';
 
 /** PROTOCOL.md §5 */
@@ -52,7 +52,7 @@ export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usiz
 
   let at = writeVarint(to, ACK);
   at = writeVarint(at, <u64>largest);
-  at = writeVarint(at, delayUnits(c, now));
+  at = writeVarint(at, <u64>(max(now - c.largestTime, 0) * DELAY_UNITS));
   const countAt = at++;
   let low = scanDown(c, largest, floor, false) + 1;
   at = writeVarint(at, <u64>(largest - low));
@@ -77,12 +77,4 @@ export function onAckSent(c: Connection): void {
   c.flags = (c.flags & ~(ACK_NOW | ACK_OWED)) | PHASE_REPORTED;
   c.unacked = 0;
   c.ackTime = Infinity;
-}
-
-export function ackOwed(c: Connection): bool {
-  return flagged(c, ACK_OWED);
-}
-
-function delayUnits(c: Connection, now: f64): u64 {
-  return <u64>(max(now - c.largestTime, 0) * DELAY_UNITS);
 }

@@ -110,11 +110,6 @@ export function mtuProbeDue(c: Connection, now: f64): u32 {
   return c.congestionWindow >= WINDOW_PACKETS * size ? size : 0;
 }
 
-/** The probe went out as packet `number`. */
-export function onMtuProbeSent(c: Connection, number: u64): void {
-  flightOf(c).mtuProbe = number;
-}
-
 /** Packet `number` was acknowledged. */
 export function onSizeAcked(c: Connection, record: SentPacket, number: u64, now: f64): void {
   if (record.size <= <u16>BASE_PLPMTU) return;

@@ -16,35 +16,25 @@ import { moveRecovery } from '../records/recovery-state';
 import { probeTimeout, rttInit, timeoutOf } from '../records/rtt';
 import { resetSize } from './mtu';
 
-/** Saves the active path's state in its entry. */
-export function saveRecovery(c: Connection, p: Path): void {
-  moveRecovery(p, c);
-}
-
 /** Restores the state of `p`; one that was never used begins with initial estimates. */
 export function restoreRecovery(c: Connection, p: Path, now: f64): void {
   const size = c.packetSize;
   moveRecovery(c, p);
-  if (is(p, FRESH)) begin(c, size);
+  if (is(p, FRESH)) beginRecovery(c, size);
   else if (now >= modelTime(c)) forget(c);
 }
 
 /**
- * Initializes the state: packets no larger than those of the previous path; a challenge's round trip is the first RTT
+ * Initializes the state for a path that leads elsewhere: packets of `size`, that of the previous path; a challenge's round trip is the first RTT
  * estimate (RFC 9002 §6.2.2).
  */
-function begin(c: Connection, size: u16): void {
+export function beginRecovery(c: Connection, size: u16): void {
   const rtt = c.smoothedRtt;
   rttInit(c, 0);
   if (rtt > 0) guessRtt(c, rtt);
   c.packetSize = size;
   resetSize(c, BASE_PLPMTU);
   forget(c);
-}
-
-/** Resets the state of the active path, which now leads elsewhere. */
-export function beginRecovery(c: Connection): void {
-  begin(c, c.packetSize);
 }
 
 /** Sets an RTT estimate without samples. */

@@ -1,5 +1,5 @@
 /** Statistics of streams, computed on demand: from one record, and over all records of a connection. */
-import { results } from '../memory/layout';
+import { put } from '../memory/layout';
 import { next } from '../memory/list';
 import { covered } from '../memory/range-set';
 import { Connection } from '../records/connection';
@@ -60,8 +60,4 @@ function arrived(s: Stream): u64 {
 
 function left(all: u64, used: u64): u64 {
   return all > used ? all - used : 0;
-}
-
-function put(index: i32, value: f64): void {
-  store<f64>(results + ((<usize>index) << 3), value);
 }

@@ -65,7 +65,7 @@ const P_DATAGRAM = 7;
 /** Handle of the connection that `open` made last. */
 export let openedHandle: u32 = 0;
 
-/** Opens a connection from the transfer area, and wipes the keys there. Returns a Status; `openedHandle` is its handle. */
+/** Opens a connection from the transfer area, and wipes the keys there. Returns a Status; sets `openedHandle`. */
 export function open(): u32 {
   const completeLength = <u32>field(P_COMPLETE);
   seedChallenges(transfer + CHALLENGE_SEED);

@@ -25,8 +25,8 @@ export function restoreRecovery(c: Connection, p: Path, now: f64): void {
 }
 
 /**
- * Initializes the state for a path that leads elsewhere: packets of `size`, that of the previous path; a challenge's round trip is the first RTT
- * estimate (RFC 9002 §6.2.2).
+ * Initializes the state for a path that leads elsewhere: packets of `size`, that of the previous path; a challenge's
+ * round trip is the first RTT estimate (RFC 9002 §6.2.2).
  */
 export function beginRecovery(c: Connection, size: u16): void {
   const rtt = c.smoothedRtt;

@@ -6,7 +6,6 @@
  */
 import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from '../codes.generated';
 import { REFUSED } from '../frames/types';
-import { MESSAGE_LIMIT } from '../memory/layout';
 import { remove as unlink } from '../memory/list';
 import { at, CONTROL_LIST, Connection, EVENTS_LIST, flagged, INITIATOR, STARVED, WANTS_STREAMS } from '../records/connection';
 import {
@@ -38,7 +37,6 @@ export function openStream(c: Connection): Stream {
     const s = addStream(c, idOf(c, c.openedStreams, OWN), OWN);
     if (changetype<usize>(s)) {
       c.openedStreams++;
-      setWindows(c, s);
       return s;
     }
     c.flags |= STARVED;
@@ -101,7 +99,6 @@ function openPeers(c: Connection, index: u64, message: bool): u32 {
     const flags = message ? MESSAGE : 0;
     const s = addStream(c, idOf(c, message ? c.peerMessages : c.peerStreams, flags), flags);
     if (!changetype<usize>(s)) return REFUSED;
-    setWindows(c, s);
     if (message) {
       c.peerMessages++;
     } else {
@@ -110,10 +107,4 @@ function openPeers(c: Connection, index: u64, message: bool): u32 {
     }
   }
   return ERROR_NO_ERROR;
-}
-
-export function setWindows(c: Connection, s: Stream): void {
-  s.window = isMessage(s) ? MESSAGE_LIMIT : c.initialStreamWindow;
-  s.receiveLimit = s.window;
-  s.sendLimit = isMessage(s) ? MESSAGE_LIMIT : c.peerStreamWindow;
 }

@@ -25,7 +25,7 @@ import {
   sendMap,
 } from '../records/stream';
 import { afterConsumed } from './credit';
-import { freeStream, idOf, maybeFree, setWindows } from './lifecycle';
+import { freeStream, idOf, maybeFree } from './lifecycle';
 import { addStream, holdsOwnMessage } from './table';
 
 /** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */
@@ -35,7 +35,6 @@ export function sendMessage(c: Connection, source: usize, length: u32): Stream {
   if (scarce(MESSAGES_OUT) && holdsOwnMessage(c)) return turnAway(c, STARVED);
   const s = addStream(c, idOf(c, c.openedMessages, OWN | MESSAGE), OWN | MESSAGE);
   if (!changetype<usize>(s)) return turnAway(c, STARVED);
-  setWindows(c, s);
   if (copyIn(sendMap(s), 0, source, length, MESSAGES_OUT) < length) {
     freeStream(c, s);
     return turnAway(c, STARVED);

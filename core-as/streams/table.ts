@@ -5,7 +5,7 @@
  * being sent at most a quarter, messages being received what is left. The last records of each share (an eighth of the
  * slab) are for connections that hold few of the kind, so that one peer cannot keep out the others.
  */
-import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from '../memory/layout';
+import { MESSAGE_LIMIT, STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from '../memory/layout';
 import { next, push, remove } from '../memory/list';
 import { ALL_LIST, at, Connection } from '../records/connection';
 import { ALL_LINK, address, DEFAULT_WEIGHT, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN } from '../records/stream';
@@ -62,6 +62,9 @@ export function addStream(c: Connection, id: u64, flags: u32): Stream {
   s.connection = at(c);
   s.finalSize = UNKNOWN;
   s.weight = <u8>(DEFAULT_WEIGHT - 1);
+  s.window = flags & MESSAGE ? MESSAGE_LIMIT : c.initialStreamWindow;
+  s.receiveLimit = s.window;
+  s.sendLimit = flags & MESSAGE ? MESSAGE_LIMIT : c.peerStreamWindow;
   charge(flags, 1);
   const bucket = bucketOf(c, id);
   s.tableNext = load<usize>(bucket);

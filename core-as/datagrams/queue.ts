@@ -112,19 +112,13 @@ export function releaseDatagrams(c: Connection): void {
   c.datagrams = 0;
 }
 
-/** Drops and counts the oldest datagram to send, which no longer fits a packet. */
-export function dropUnsent(c: Connection): void {
-  drop(c, true);
-  queueOf(c, true).dropped++;
-}
-
 /** Counts the datagrams of a lost packet. */
 export function noteLost(c: Connection, count: u32): void {
   if (c.datagrams) queueOf(c, true).lost += count;
 }
 
 /** Drops the oldest datagram. */
-function drop(c: Connection, outgoing: bool): void {
+export function drop(c: Connection, outgoing: bool): void {
   const queue = queueOf(c, outgoing);
   const first = queue.head;
   queue.head = load<usize>(first, NEXT);

@@ -4,7 +4,7 @@ import { varintSize, writeVarint } from '../frames/varint';
 import { frameSpace } from '../packet/size';
 import { stageDatagram } from '../packet/staging';
 import { Connection } from '../records/connection';
-import { dequeue, dropUnsent, headLength, waiting } from './queue';
+import { dequeue, drop, headLength, queueOf, waiting } from './queue';
 
 /** Writes waiting datagrams, oldest first, from `to` up to `limit`; returns the address after the last. */
 export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
@@ -14,7 +14,8 @@ export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
     const header: u32 = 1 + varintSize(length);
     if (header + length > frameSpace(c)) {
       // Since it was queued, packets became smaller or got a Route header.
-      dropUnsent(c);
+      drop(c, true);
+      queueOf(c, true).dropped++;
       continue;
     }
     if (end + header + length > limit) break;

@@ -20,9 +20,9 @@ import { probeTimeout } from '../records/rtt';
 /** Most bytes of a reason that are kept and sent. */
 export const MAX_REASON: u32 = 512;
 
-/** Fields of a closing chunk. */
+/** Fields of the chunk of a connection that closes. */
 @unmanaged
-class Closing {
+class Closure {
   code: u64;
   /** Packets received since we closed. */
   received: u32;
@@ -31,7 +31,7 @@ class Closing {
   /** 1: the caller closed. */
   ours: u32;
 }
-const REASON_AT: usize = offsetof<Closing>();
+const REASON_AT: usize = offsetof<Closure>();
 
 /** Closes on behalf of the application. */
 export function close(c: Connection, code: u64, reason: usize, reasonLength: u32, now: f64): void {
@@ -131,6 +131,6 @@ function begin(c: Connection, state: u8, frameType: u64, code: u64, reason: usiz
   c.bytesInFlight = 0;
 }
 
-function closingOf(c: Connection): Closing {
-  return changetype<Closing>(c.closing);
+function closingOf(c: Connection): Closure {
+  return changetype<Closure>(c.closing);
 }

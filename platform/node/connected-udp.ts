@@ -11,7 +11,7 @@ import type { ConnectedSocket, ConnectOptions } from '../environment.ts';
 import { numericLookup } from './family-socket.ts';
 
 /** Our constants, bytes: to be sent; and arrived, if granted: the system's default holds two of the largest. */
-const MAX_QUEUED = 65_536;
+export const MAX_QUEUED = 65_536;
 const RECEIVE_BUFFER = 1024 * 1024;
 
 /** Errors of a datagram that concern the peer; others mean the loss of that datagram. */

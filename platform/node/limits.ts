@@ -1,5 +1,6 @@
 import type { Limits } from '../../protocol/limits.ts';
 import { ALL, MAX_SOURCES, SOURCE } from './arrival-limit.ts';
+import { MAX_QUEUED } from './connected-udp.ts';
 import { MAX_WAITING } from './hop-limits.ts';
 import { LINGER } from './tcp.ts';
 
@@ -11,6 +12,14 @@ export const device: Limits = {
     next: 'It counts as a connection; others keep theirs',
     freedWhen: 'The other side has all of it; #s without progress; the session ends',
     test: 'test/platform/node/tcp.test.ts',
+  },
+  'Bytes for a UDP service that wait at the socket of its tunnel': {
+    value: MAX_QUEUED,
+    unit: '#B, and the datagram that exceeds it',
+    filledBy: 'clients with permission that send more than the kernel takes',
+    next: 'Dropped, as on any network. Each flow has a socket of its own.',
+    freedWhen: 'The kernel has taken them; the socket closes',
+    test: 'test/platform/node/connected-udp.test.ts',
   },
   'Datagrams with their own hop limit that wait at one socket': {
     value: MAX_WAITING,

@@ -2,7 +2,7 @@
  * The services found by the scanners of all links of a host: an instance heard on several links is one service with all
  * its addresses. Each listener gets a stream of changes.
  */
-import { parseAddress } from '../address.ts';
+import { isLinkLocal, parseAddress } from '../address.ts';
 import type { ScannedService } from './scanned-service.ts';
 
 /** One instance of the service, on any links. */
@@ -111,17 +111,12 @@ function merged({ name, links }: Found): DiscoveredService {
 }
 
 function withZone(address: string, zone: string | undefined): string {
-  return zone !== undefined && isScoped(address) ? `${address}%${zone}` : address;
+  const bytes = parseAddress(address);
+  return zone !== undefined && bytes?.length === 16 && isLinkLocal(bytes) ? `${address}%${zone}` : address;
 }
 
 /** Ignores which names list the service and the order of the addresses: neither matters to a listener. */
 function signatureOf({ txt, endpoints }: DiscoveredService): string {
   const addresses = endpoints.map(({ address, port }) => `${address} ${port}`).sort();
   return `${txt?.map((item) => item.join()).join(';')} ${addresses.join()}`;
-}
-
-/** Link-local addresses, fe80::/10 (RFC 4291 §2.5.6). */
-function isScoped(address: string): boolean {
-  const bytes = parseAddress(address);
-  return bytes?.length === 16 && bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80;
 }

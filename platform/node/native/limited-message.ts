@@ -6,20 +6,12 @@
  * the header, so their targets live as long as this object; the datagram is copied, since the memory of small arrays
  * may move.
  */
-import { writer } from './messages.ts';
+import { CONTROL, CONTROL_LENGTH, IOV, IOV_COUNT, IOV_FIELDS, NAME, NAME_LENGTH, writer } from './messages.ts';
 import { LENGTH_IPV6 } from './socket-address.ts';
 import { IP_TTL, IPPROTO_IP, IPPROTO_IPV6, IPV6_HOPLIMIT, type SystemCalls } from './system-calls.ts';
 
-/** Offsets of the header's fields, counted in pointers: each field takes the size of one, with padding. */
-const NAME = 0;
-const NAME_LENGTH = 1;
-const IOV = 2;
-const IOV_COUNT = 3;
-const CONTROL = 4;
-const CONTROL_LENGTH = 5;
+/** Fields of a header: the flags are the last. */
 const FIELDS = 7;
-/** Fields of a `struct iovec`: address and length. */
-const IOV_FIELDS = 2;
 /**
  * Fields of a `struct cmsghdr` (cmsg(3)): its length in the size of a pointer, then level, type and data, an `int`
  * each; rounded up to whole pointers.

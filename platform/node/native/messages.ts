@@ -22,15 +22,17 @@ export const NAME_WORDS = 8;
 /**
  * Offsets of fields (`struct msghdr`, recvmsg(2)), counted in pointers: each field takes the size of one, with padding.
  */
-const NAME = 0;
-const NAME_LENGTH = 1;
-const IOV = 2;
-const IOV_COUNT = 3;
+export const NAME = 0;
+export const NAME_LENGTH = 1;
+export const IOV = 2;
+export const IOV_COUNT = 3;
+export const CONTROL = 4;
+export const CONTROL_LENGTH = 5;
 /** Bytes received: after name, vectors, control data and flags, which take the size of seven pointers. */
 const LENGTH = 7;
 const FIELDS = 8;
 /** Fields of a `struct iovec`: address and length. */
-const IOV_FIELDS = 2;
+export const IOV_FIELDS = 2;
 
 export class Messages {
   /** `struct mmsghdr[]`, for the kernel. */

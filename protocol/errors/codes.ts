@@ -76,12 +76,7 @@ export const StreamCode = {
   TUNNEL_LIMIT: 0x200a,
 } as const;
 
-interface CodeMeaning {
-  readonly error: ErrorCode;
-  readonly text: string;
-}
-
-const closeMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
+const closeMeanings: ReadonlyMap<number, { readonly error: ErrorCode; readonly text: string }> = new Map([
   [CloseCode.NO_ERROR, { error: 'CLOSED', text: 'the peer closed the connection' }],
   [CloseCode.BUSY, { error: 'DEVICE_INTERNAL_ERROR', text: 'the peer has reached its limit of connections' }],
   [CloseCode.SHUTDOWN, { error: 'CLOSED', text: 'the peer is shutting down' }],
@@ -93,23 +88,20 @@ const closeMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
   [CloseCode.BAD_MESSAGE, { error: 'CLOSED', text: 'the peer received a malformed message' }],
 ]);
 
-const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
-  [StreamCode.NO_ERROR, { error: 'STOPPED', text: 'the peer needs no further data' }],
-  [StreamCode.STREAM_REFUSED, { error: 'STOPPED', text: 'no listener accepts streams on that port' }],
-  [StreamCode.STREAM_LIMIT, { error: 'STOPPED', text: 'the peer has reached its limit of streams' }],
-  [StreamCode.ABORTED, { error: 'STOPPED', text: 'the peer aborted the stream' }],
-  [StreamCode.ACCEPT_TIMEOUT, { error: 'STOPPED', text: 'the peer did not accept the stream in time' }],
-  [StreamCode.BAD_PREFACE, { error: 'STOPPED', text: 'the stream began with an invalid preface' }],
-  [StreamCode.SERVICE_FAILED, { error: 'STOPPED', text: 'the service behind the stream failed' }],
-  [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the peer does not allow this stream' }],
-  [StreamCode.SERVICE_REFUSED, { error: 'STOPPED', text: 'the service refuses connections (ECONNREFUSED)' }],
-  [StreamCode.SERVICE_UNREACHABLE, { error: 'STOPPED', text: 'the service does not answer' }],
+const streamTexts: ReadonlyMap<number, string> = new Map([
+  [StreamCode.NO_ERROR, 'the peer needs no further data'],
+  [StreamCode.STREAM_REFUSED, 'no listener accepts streams on that port'],
+  [StreamCode.STREAM_LIMIT, 'the peer has reached its limit of streams'],
+  [StreamCode.ABORTED, 'the peer aborted the stream'],
+  [StreamCode.ACCEPT_TIMEOUT, 'the peer did not accept the stream in time'],
+  [StreamCode.BAD_PREFACE, 'the stream began with an invalid preface'],
+  [StreamCode.SERVICE_FAILED, 'the service behind the stream failed'],
+  [StreamCode.FORBIDDEN, 'the peer does not allow this stream'],
+  [StreamCode.SERVICE_REFUSED, 'the service refuses connections (ECONNREFUSED)'],
+  [StreamCode.SERVICE_UNREACHABLE, 'the service does not answer'],
   [
     StreamCode.TUNNEL_LIMIT,
-    {
-      error: 'STOPPED',
-      text: 'the device has reached its limit of tunnel connections: close some, or raise it there, with svc device --tunnel-connections or --tunnel-connections-per-client',
-    },
+    'the device has reached its limit of tunnel connections: close some, or raise it there, with svc device --tunnel-connections or --tunnel-connections-per-client',
   ],
 ]);
 
@@ -125,11 +117,8 @@ export function closeError(code: number, reason = ''): SvcError {
 
 /** Returns the error that a RESET_STREAM or STOP_SENDING from the peer becomes. */
 export function streamError(code: number): SvcError {
-  const meaning = streamMeanings.get(code) ?? {
-    error: 'STOPPED' as const,
-    text: `the peer reset the stream with ${streamCodeName(code)}`,
-  };
-  return new RemoteError(meaning.error, meaning.text);
+  const text = streamTexts.get(code) ?? `the peer reset the stream with ${streamCodeName(code)}`;
+  return new RemoteError(code === StreamCode.FORBIDDEN ? 'FORBIDDEN' : 'STOPPED', text);
 }
 
 /** Returns the name of a connection close code for logs, e.g. `BUSY` or `0x1fff`. */

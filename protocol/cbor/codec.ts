@@ -6,7 +6,7 @@
  * integers are written in their shortest form, other numbers as doubles. Minus zero is written as 0.
  */
 import { LocalError } from '../errors/index.ts';
-import { type CborLimits, MAX_DEPTH, read } from './reader.ts';
+import { MAX_DEPTH } from './reader.ts';
 import { CborWriter, FALSE, MajorType, NULL, TRUE } from './writer.ts';
 
 /** A value that `encode` takes; a map omits entries that are undefined. */
@@ -18,14 +18,6 @@ export type CborValue =
   | Uint8Array
   | readonly CborValue[]
   | { readonly [key: string]: CborValue | undefined };
-
-/**
- * Decodes the one item that `bytes` holds into plain values; byte strings are copied.
- * @throws RemoteError PARSE for anything but one well-formed item of the subset within the limits
- */
-export function decode(bytes: Uint8Array, limits?: CborLimits): unknown {
-  return read(bytes, limits);
-}
 
 /**
  * Encodes `value` as CBOR with definite lengths.

@@ -1,5 +1,5 @@
 /** CBOR (RFC 8949) for control messages: a plain, checked subset, and typed accessors for its maps. */
-export { type CborValue, decode, encode } from './codec.ts';
+export { type CborValue, encode } from './codec.ts';
 export * from './fields.ts';
 export { MapWriter } from './map-writer.ts';
-export type { CborLimits } from './reader.ts';
+export { decode } from './reader.ts';

@@ -13,8 +13,6 @@ import { RemoteError } from '../errors/index.ts';
 
 /** Limits of `decode`. */
 export interface CborLimits {
-  /** Bytes of the whole input. Default 1 MiB. */
-  readonly bytes?: number;
   /** Nesting of arrays and maps. Default and maximum 16. */
   readonly depth?: number;
   /** Items of the whole input, keys and chunks included. Default 65,536. */
@@ -24,7 +22,7 @@ export interface CborLimits {
 /** Deepest nesting that is decoded and encoded. */
 export const MAX_DEPTH = 16;
 
-const DEFAULT_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 const DEFAULT_ITEMS = 65_536;
 /**
  * Texts up to this length, such as keys, are tried character by character, which costs less than a call of the decoder.
@@ -40,11 +38,11 @@ const BREAK = 0xff;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Decodes the one item that `bytes` holds; byte strings are copied.
- * @throws RemoteError PARSE
+ * Decodes the one item that `bytes` holds into plain values; byte strings are copied.
+ * @throws RemoteError PARSE for anything but one well-formed item of the subset, of at most 1 MiB, within the limits
  */
-export function read(bytes: Uint8Array, limits: CborLimits = {}): unknown {
-  if (bytes.length > (limits.bytes ?? DEFAULT_BYTES)) fail('too long', 0);
+export function decode(bytes: Uint8Array, limits: CborLimits = {}): unknown {
+  if (bytes.length > MAX_BYTES) fail('too long', 0);
   const reader = new Reader(bytes, limits.items ?? DEFAULT_ITEMS, Math.min(limits.depth ?? MAX_DEPTH, MAX_DEPTH));
   const value = reader.item(0);
   reader.end();

@@ -78,7 +78,7 @@ export class PasswordAuthentication {
     const { handshakeHash, fingerprint: remoteFingerprint, info } = peer;
     const names = { productId: String(info.ProductId), deviceId: String(info.DeviceId), username };
     const binding = { handshakeHash, run, clientFingerprint: localFingerprint, deviceFingerprint: remoteFingerprint, ...names };
-    const answer = Run.answer({ crypto: this.#crypto }, binding, kdf, value, share);
+    const answer = Run.answer(this.#crypto, binding, kdf, value, share);
     value.fill(0);
     if (answer === null) throw new RemoteError('BAD_RESPONSE', 'the share of the device is not an element of the group');
     return answer;

@@ -181,7 +181,7 @@ export class PasswordService {
     progress.current?.run?.wipe();
     const number = ++progress.runs;
     const names = { productId, deviceId, username, clientFingerprint, deviceFingerprint: fingerprint };
-    const run = new Run({ crypto }, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
+    const run = new Run(crypto, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
     secret.value.fill(0);
     progress.current = { username, run };
     const salt = secret.kdf === 1 ? secret.salt : null;

@@ -35,10 +35,7 @@ export interface PasswordBinding {
   readonly username: string;
 }
 
-/** The external tools of a run. */
-export interface PasswordTools {
-  readonly crypto: Pick<CryptoProvider, 'sha256' | 'randomBytes'>;
-}
+type RunCrypto = Pick<CryptoProvider, 'sha256' | 'randomBytes'>;
 
 /** Returns SHA-256 over the handshake hash and the number of the run. */
 export function sessionId(crypto: Pick<CryptoProvider, 'sha256'>, { handshakeHash, run }: PasswordBinding): Uint8Array {
@@ -57,7 +54,7 @@ export class DeviceRun {
   readonly #party: CpaceParty;
 
   /** @param value not kept */
-  constructor({ crypto }: PasswordTools, binding: PasswordBinding, kdf: Kdf, value: Uint8Array) {
+  constructor(crypto: RunCrypto, binding: PasswordBinding, kdf: Kdf, value: Uint8Array) {
     const scalar = ristretto255Group.sampleScalar(crypto.randomBytes);
     this.#party = withInputs(crypto, binding, kdf, value, (inputs) =>
       CpaceParty.start(ristretto255Group, 'initiator', inputs, DEVICE, scalar),
@@ -94,13 +91,7 @@ export class ClientRun {
   }
 
   /** Returns null when the device's share is invalid. @param value not kept */
-  static answer(
-    { crypto }: PasswordTools,
-    binding: PasswordBinding,
-    kdf: Kdf,
-    value: Uint8Array,
-    deviceShare: Uint8Array,
-  ): ClientRun | null {
+  static answer(crypto: RunCrypto, binding: PasswordBinding, kdf: Kdf, value: Uint8Array, deviceShare: Uint8Array): ClientRun | null {
     const scalar = ristretto255Group.sampleScalar(crypto.randomBytes);
     const party = withInputs(crypto, binding, kdf, value, (inputs) =>
       CpaceParty.start(ristretto255Group, 'responder', inputs, CLIENT, scalar),

@@ -19,9 +19,9 @@ export async function cpaceVectors(handshakeHash: Uint8Array): Promise<Section> 
     ...names,
   };
   const value = await deriveValue(crypto, passwordBytes(text), salt);
-  const device = new DeviceRun({ crypto: fixedCrypto([deviceScalar]) }, binding, 1, value);
+  const device = new DeviceRun(fixedCrypto([deviceScalar]), binding, 1, value);
   const { share } = device;
-  const client = ClientRun.answer({ crypto: fixedCrypto([clientScalar]) }, binding, 1, value, share);
+  const client = ClientRun.answer(fixedCrypto([clientScalar]), binding, 1, value, share);
   const deviceTag = client === null ? null : device.confirm(client.proof);
   if (client === null || !deviceTag || !client.verify(deviceTag)) throw new Error('the password exchange failed');
 

@@ -28,8 +28,8 @@ interface Side {
 /** Returns whether the device accepts the client, and then whether the client accepts the device. */
 function exchange(client: Side = {}, device: Side = {}): [boolean, boolean] {
   const end = (side: Side) => [{ ...binding, ...side.binding }, side.kdf ?? 0, side.value ?? value] as const;
-  const atDevice = new password.DeviceRun({ crypto }, ...end(device));
-  const atClient = password.ClientRun.answer({ crypto }, ...end(client), atDevice.share)!;
+  const atDevice = new password.DeviceRun(crypto, ...end(device));
+  const atClient = password.ClientRun.answer(crypto, ...end(client), atDevice.share)!;
   const tag = atDevice.confirm(atClient.proof);
   return [tag instanceof Uint8Array, tag instanceof Uint8Array && atClient.verify(tag)];
 }
@@ -55,8 +55,8 @@ describe('an exchange', () => {
   });
 
   it('fails at either end when a bit of the tag is flipped', () => {
-    const device = new password.DeviceRun({ crypto }, binding, 0, value);
-    const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
+    const device = new password.DeviceRun(crypto, binding, 0, value);
+    const client = password.ClientRun.answer(crypto, binding, 0, value, device.share)!;
     const damaged = client.proof.tag.slice();
     damaged[63]! ^= 1;
     expect(device.confirm({ share: client.proof.share, tag: damaged })).toBe(null);
@@ -64,22 +64,22 @@ describe('an exchange', () => {
   });
 
   it("refuses a device that returns the client's own share and tag", () => {
-    const device = new password.DeviceRun({ crypto }, binding, 0, value);
-    const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
-    const again = password.ClientRun.answer({ crypto }, binding, 0, value, client.proof.share)!;
+    const device = new password.DeviceRun(crypto, binding, 0, value);
+    const client = password.ClientRun.answer(crypto, binding, 0, value, device.share)!;
+    const again = password.ClientRun.answer(crypto, binding, 0, value, client.proof.share)!;
     expect(again.verify(client.proof.tag)).toBe(false);
   });
 
   it('is ended at both ends by an invalid share', () => {
     const zero = new Uint8Array(32);
-    const device = new password.DeviceRun({ crypto }, binding, 0, value);
+    const device = new password.DeviceRun(crypto, binding, 0, value);
     expect(device.confirm({ share: zero, tag: new Uint8Array(64) })).toBe(undefined);
-    expect(password.ClientRun.answer({ crypto }, binding, 0, value, zero)).toBe(null);
+    expect(password.ClientRun.answer(crypto, binding, 0, value, zero)).toBe(null);
   });
 
   it('does not wipe the password value, which belongs to the caller', () => {
     const mine = value.slice();
-    new password.DeviceRun({ crypto }, binding, 0, mine);
+    new password.DeviceRun(crypto, binding, 0, mine);
     expect(mine).toEqual(value);
   });
 });

@@ -87,15 +87,15 @@ export function readInterfaces(outward: readonly string[]): HostInterface[] {
 }
 
 /**
- * Caches what is read of the interfaces for a second: reading takes a millisecond or more, and a round of a rendezvous
- * needs them some 15 times.
- * @param now monotonic ms
+ * Caches what is read of the interfaces: reading takes a millisecond or more, and a round of a rendezvous needs them
+ * some 15 times.
+ * @param time ms for which it stays valid, by default a second; `now` of the result is monotonic ms
  */
-export function recent<T>(read: () => T): (now: number) => T {
+export function recent<T>(read: () => T, time = KEPT): (now: number) => T {
   let value: T;
   let readAt = Number.NEGATIVE_INFINITY;
   return (now) => {
-    if (now - readAt < KEPT) return value;
+    if (now - readAt < time) return value;
     value = read();
     readAt = now;
     return value;

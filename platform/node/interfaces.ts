@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { isNear, type Prefix, parsePrefix } from '../../protocol/address.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import { MIN_MTU } from '../udp-path.ts';
-import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
+import { reachableAddresses, readInterfaces, recent } from './host-interfaces.ts';
 
 /** ms. Reading the interfaces costs far more than checking them, and they seldom change. */
 const REFRESH = 3_000;
@@ -20,16 +20,12 @@ const ETHERNET_MTU = 1500;
  */
 export function ownInterfaces(): (address: string) => boolean {
   let prefixes: readonly Prefix[] = [];
-  let readAt = Number.NEGATIVE_INFINITY;
-  return (address) => {
-    const now = performance.now();
-    if (now - readAt > REFRESH) {
-      // A process without free file descriptors cannot ask.
-      prefixes = orElse(readPrefixes, prefixes);
-      readAt = now;
-    }
-    return isNear(address, prefixes);
-  };
+  const current = recent(() => {
+    // A process without free file descriptors cannot ask.
+    prefixes = orElse(readPrefixes, prefixes);
+    return prefixes;
+  }, REFRESH);
+  return (address) => isNear(address, current(performance.now()));
 }
 
 /**

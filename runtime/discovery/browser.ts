@@ -33,13 +33,13 @@ interface Subscription {
 }
 
 /** What is sought, by name in lower case, and its number of listeners. */
-type Wanted = Map<string, { readonly name: string; listeners: number }>;
+type Names = Map<string, { readonly name: string; listeners: number }>;
 
 export class MdnsBrowser {
   readonly environment: Environment;
   readonly #subscriptions = new Set<Subscription>();
-  readonly #browsed: Wanted = new Map();
-  readonly #sought: Wanted = new Map();
+  readonly #browsed: Names = new Map();
+  readonly #sought: Names = new Map();
   /** Each connect starts afresh and would log the same failure again. */
   readonly #failed = new Set<string>();
   #links: MdnsLinks<Scanner, ServiceEvent> | null = null;
@@ -96,7 +96,7 @@ export class MdnsBrowser {
     await this.#closing;
   }
 
-  #subscribe(wanted: Wanted, name: string, listener: ServiceListener, selects: (service: DiscoveredService) => boolean): () => void {
+  #subscribe(wanted: Names, name: string, listener: ServiceListener, selects: (service: DiscoveredService) => boolean): () => void {
     const network = this.#requireNetwork();
     const subscription = { stream: new ServiceStream(selects), listener };
     this.#cancelLinger();
@@ -124,7 +124,7 @@ export class MdnsBrowser {
     );
   }
 
-  #unsubscribe(subscription: Subscription, wanted: Wanted, name: string): void {
+  #unsubscribe(subscription: Subscription, wanted: Names, name: string): void {
     if (!this.#subscriptions.delete(subscription)) return;
     if (--wanted.get(name.toLowerCase())!.listeners === 0) {
       wanted.delete(name.toLowerCase());
@@ -177,13 +177,13 @@ export class MdnsBrowser {
   }
 
   /** Continues to browse a known name; asks again for a sought instance, as a new listener waits for it now. */
-  #ask(wanted: Wanted, name: string, isNew: boolean): void {
+  #ask(wanted: Names, name: string, isNew: boolean): void {
     const now = this.environment.clock.now();
     if (wanted === this.#sought) this.#links?.each((scanner) => scanner.find(name, now));
     else if (isNew) this.#links?.each((scanner) => scanner.browse(name, now));
   }
 
-  #askNoMore(wanted: Wanted, name: string): void {
+  #askNoMore(wanted: Names, name: string): void {
     const now = this.environment.clock.now();
     this.#links?.each((scanner) => (wanted === this.#sought ? scanner.endFind(name, now) : scanner.endBrowse(name)));
   }

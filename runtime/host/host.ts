@@ -26,7 +26,7 @@ import type { ConnectTarget, HostConfig, HostLimits, NetworkWatcher } from './co
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
 import { Dials } from './dials.ts';
 import { Goodbye } from './goodbye.ts';
-import { RestartingEngine, type Running } from './restarting-engine.ts';
+import { type EngineParts, RestartingEngine } from './restarting-engine.ts';
 import { Routes } from './routes.ts';
 import { Sockets } from './sockets.ts';
 import { startEndpoint } from './start-endpoint.ts';
@@ -75,7 +75,7 @@ export class Host {
     const touched = (): void => {
       if (host !== null) host.#driver.wake();
     };
-    const start = (): Promise<Running> => startEndpoint(environment, { ...config, core }, limits, resetSecret, touched);
+    const start = (): Promise<EngineParts> => startEndpoint(environment, { ...config, core }, limits, resetSecret, touched);
     host = new Host(environment, { ...config, core }, limits, await start(), start);
     try {
       for (const bind of config.binds) await host.sockets.bind(bind);
@@ -86,7 +86,13 @@ export class Host {
     return host;
   }
 
-  private constructor(environment: Environment, config: HostConfig, limits: HostLimits, running: Running, start: () => Promise<Running>) {
+  private constructor(
+    environment: Environment,
+    config: HostConfig,
+    limits: HostLimits,
+    running: EngineParts,
+    start: () => Promise<EngineParts>,
+  ) {
     const { clock, log } = environment;
     this.environment = environment;
     this.fingerprint = fingerprint(config.identity.publicKey, environment.crypto);

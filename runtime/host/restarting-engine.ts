@@ -11,7 +11,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Engine, Packets } from '../engine.ts';
 
-export interface Running {
+export interface EngineParts {
   readonly core: Core;
   readonly endpoint: Endpoint;
 }
@@ -20,7 +20,7 @@ export interface RestartingEngineOptions {
   clock: Clock;
   log: Log;
   /** Creates a core and an endpoint on it. */
-  start: () => Promise<Running>;
+  start: () => Promise<EngineParts>;
   /** The core failed: its connections are lost. */
   onFailed: () => void;
   /** A new endpoint is ready. */
@@ -41,10 +41,10 @@ export class RestartingEngine implements Engine<EndpointEvent> {
   /** Packet slots of each of its cores. */
   readonly slots: number;
   readonly #options: RestartingEngineOptions;
-  #running: Running | null;
+  #running: EngineParts | null;
   #closed = false;
 
-  constructor(running: Running, options: RestartingEngineOptions) {
+  constructor(running: EngineParts, options: RestartingEngineOptions) {
     this.slots = running.endpoint.slots;
     this.#running = running;
     this.#options = options;

@@ -5,7 +5,7 @@ import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { Endpoint } from '../../protocol/endpoint/index.ts';
 import type { HostConfig, HostLimits } from './config.ts';
 import { defaultParameters } from './defaults.ts';
-import type { Running } from './restarting-engine.ts';
+import type { EngineParts } from './restarting-engine.ts';
 
 /**
  * @param touched called after each call on a connection: the driver has something to do
@@ -17,7 +17,7 @@ export async function startEndpoint(
   limits: HostLimits,
   resetSecret: Uint8Array,
   touched: () => void,
-): Promise<Running> {
+): Promise<EngineParts> {
   const { responder, info, acceptStreams, streamWindow, congestion, capacity } = config;
   const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
   const core = await environment.createCore({ maxPacketSize, ...config.core });

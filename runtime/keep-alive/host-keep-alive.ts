@@ -84,13 +84,13 @@ const SETTLE = 2_500;
 const STREAM = 3_000;
 const STREAM_CHECK = 300_000;
 
-interface Followed<W> {
+interface Entry<W> {
   wish: W;
   /** Numbers in use; null before they were set. */
   numbers: KeepAlive | null;
 }
 
-interface FollowedChannel extends Followed<ChannelWish> {
+interface ChannelEntry extends Entry<ChannelWish> {
   /**
    * Where the station last saw this host: undefined before it said so, null where that is out of date, as after this
    * host changed its network.
@@ -103,8 +103,8 @@ interface FollowedChannel extends Followed<ChannelWish> {
 export class HostKeepAlive {
   readonly #options: HostKeepAliveOptions;
   readonly #runner: LearnerRunner;
-  readonly #channels = new Map<Session, FollowedChannel>();
-  readonly #sessions = new Map<Session, Followed<KeepAliveWish>>();
+  readonly #channels = new Map<Session, ChannelEntry>();
+  readonly #sessions = new Map<Session, Entry<KeepAliveWish>>();
   /** Connections of each profile. */
   readonly #counts: Record<KeepAliveProfile, number> = { live: 0, balanced: 0, eco: 0 };
   #idleLimit = new IdleLimit();
@@ -119,7 +119,7 @@ export class HostKeepAlive {
   /** Follows a connection to a device that this host opened. Call once for each. */
   follow(session: Session, wish: KeepAliveWish): void {
     if (this.#isClosed || !session.isOpen) return;
-    const followed: Followed<KeepAliveWish> = { wish, numbers: null };
+    const followed: Entry<KeepAliveWish> = { wish, numbers: null };
     this.#sessions.set(session, followed);
     this.#counts[wish.profile]++;
     session.on('path', () => this.#migrated(session, followed));
@@ -205,7 +205,7 @@ export class HostKeepAlive {
   }
 
   #addChannel(channel: Session, wish: ChannelWish): void {
-    const followed: FollowedChannel = {
+    const followed: ChannelEntry = {
       wish,
       numbers: null,
       seen: channel.observedAddress ?? undefined,
@@ -229,14 +229,14 @@ export class HostKeepAlive {
   }
 
   /** A connection has another path, and perhaps another channel behind it. */
-  #migrated(session: Session, followed: Followed<KeepAliveWish>): void {
+  #migrated(session: Session, followed: Entry<KeepAliveWish>): void {
     const channel = this.#options.channelOf(session);
     if (channel === null) this.#update();
     else this.followChannel(channel);
     this.#apply(session, followed);
   }
 
-  #applyTo(channel: Session, followed: FollowedChannel): void {
+  #applyTo(channel: Session, followed: ChannelEntry): void {
     const { bound } = followed.wish;
     const { idleTimeout } = channel.connection.peer;
     const profile = this.#profileOf(followed.wish);
@@ -257,7 +257,7 @@ export class HostKeepAlive {
   }
 
   /** The flow of a channel may have just begun: a second packet makes it a lasting one. */
-  #steady(channel: Session, followed: FollowedChannel): void {
+  #steady(channel: Session, followed: ChannelEntry): void {
     const { clock } = this.#options.environment;
     followed.cancelSteady();
     if (this.#isClosed || (followed.numbers?.interval ?? 0) <= UNLEARNED_INTERVAL) return;
@@ -270,7 +270,7 @@ export class HostKeepAlive {
     });
   }
 
-  #apply(session: Session, followed: Followed<KeepAliveWish>): void {
+  #apply(session: Session, followed: Entry<KeepAliveWish>): void {
     const { profile, explicit } = followed.wish;
     const { interval } = this.#runner;
     const isRelayed = session.paths.type === 'RELAY';
@@ -292,7 +292,7 @@ export class HostKeepAlive {
     return profile ?? keepAliveProfiles.find((each) => this.#counts[each] > 0) ?? defaultProfile;
   }
 
-  async #challenged(channel: Session, followed: FollowedChannel): Promise<void> {
+  async #challenged(channel: Session, followed: ChannelEntry): Promise<void> {
     this.#steady(channel, followed);
     if (followed.isAsking) return;
     followed.isAsking = true;
@@ -329,7 +329,7 @@ export class HostKeepAlive {
  * ones, as the last packet may be long ago.
  * @returns whether they were set
  */
-function set(session: Session, followed: Followed<unknown>, numbers: KeepAlive): boolean {
+function set(session: Session, followed: Entry<unknown>, numbers: KeepAlive): boolean {
   const { numbers: before } = followed;
   if (!session.isOpen || (before !== null && isSame(before, numbers))) return false;
   followed.numbers = numbers;

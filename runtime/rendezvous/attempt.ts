@@ -32,7 +32,7 @@ import {
 } from '../../protocol/rendezvous/index.ts';
 import type { Observation } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered } from './gatherer.ts';
+import type { GatherReport } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import type { AskingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -77,7 +77,7 @@ export class Attempt {
   readonly #cancelGathering: Cancel;
   readonly #abort = new AbortController();
   #observation: Observation | null = null;
-  #gathered: Gathered | null = null;
+  #gathered: GatherReport | null = null;
   #updating = false;
   #isStale = false;
   #sent: AgentView | null = null;

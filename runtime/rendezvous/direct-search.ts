@@ -32,7 +32,7 @@ import {
 import { Attempt, sprayFrom, whyOf } from './attempt.ts';
 import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
 import { SearchPaths } from './search-paths.ts';
-import type { Searches, SearchKind, Waking } from './searches.ts';
+import type { Searches, SearchKind, SearchTask } from './searches.ts';
 import type { MigratingSession } from './sessions.ts';
 
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is chosen at once. */
@@ -53,7 +53,7 @@ export interface DirectSearchOptions {
   readonly kind: SearchKind;
 }
 
-export class DirectSearch implements Waking {
+export class DirectSearch implements SearchTask {
   readonly #session: MigratingSession;
   readonly #shared: Searches;
   readonly #kind: SearchKind;

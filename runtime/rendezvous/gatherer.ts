@@ -49,7 +49,7 @@ export interface GathererOptions {
 }
 
 /** A list, and a fact that it does not show. */
-export interface Gathered extends LocalView {
+export interface GatherReport extends LocalView {
   /** The station names STUN ports, and none answered. */
   readonly isStunSilent: boolean;
 }
@@ -163,7 +163,7 @@ export class Gatherer {
    * @param withHosts the peer is trusted, and may know addresses of interfaces
    * @returns a function that stops gathering
    */
-  gather(station: StationView | null, withHosts: boolean, onView: (view: Gathered) => void): Cancel {
+  gather(station: StationView | null, withHosts: boolean, onView: (view: GatherReport) => void): Cancel {
     this.refresh();
     let known = this.#fresh(station);
     if (known === null && station !== null && station.stun.length > 0) {
@@ -266,7 +266,7 @@ export class Gatherer {
     return { network: '', report: { mapping: isOwn ? 'none' : 'unknown' }, reflexive: [], isStunSilent: false, stun: [], at: 0 };
   }
 
-  #view(station: StationView | null, withHosts: boolean, known: KnownNat | null): Gathered {
+  #view(station: StationView | null, withHosts: boolean, known: KnownNat | null): GatherReport {
     const { host, mapped, stated = [] } = this.#options;
     const { port } = host.socket;
     const own = this.#ownAddresses();

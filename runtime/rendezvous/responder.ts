@@ -27,7 +27,7 @@ import {
 } from '../../protocol/rendezvous/index.ts';
 import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered } from './gatherer.ts';
+import type { GatherReport } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import { FACTS_KEPT } from './paths-report.ts';
 import type { ServingSession } from './sessions.ts';
@@ -57,7 +57,7 @@ export interface ResponderOptions<S extends ServingSession = Session> {
   peerAddress(session: S): SocketAddress | undefined;
 }
 
-interface Ongoing {
+interface RoundEntry {
   readonly round: number;
   readonly exchange: number;
   readonly offer: RendezvousOffer;
@@ -66,7 +66,7 @@ interface Ongoing {
   readonly key: Uint8Array;
   readonly runner: AgentRunner;
   readonly stops: Cancel[];
-  gathered: Gathered | null;
+  gathered: GatherReport | null;
   /** The first answer has left; notifications follow. */
   isAnswered: boolean;
 }
@@ -89,7 +89,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   /** Rounds refused for lack of a slot, and rounds that were no newer than the last. */
   readonly stats = { busy: 0, replayed: 0 };
   readonly #options: ResponderOptions<S>;
-  readonly #rounds = new Map<S, Ongoing>();
+  readonly #rounds = new Map<S, RoundEntry>();
   readonly #past = new WeakMap<S, Past>();
   #closed = false;
 
@@ -206,7 +206,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     });
   }
 
-  #start(session: S, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
+  #start(session: S, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): RoundEntry {
     const { host, dispatcher, gatherer } = this.#options.end;
     const { clock, crypto } = host.environment;
     const [tag, key] = [crypto.randomBytes(TAG_LENGTH), crypto.randomBytes(KEY_LENGTH)];
@@ -223,7 +223,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       },
       onAdopted: (socket) => this.#keep(session, socket),
     });
-    const ongoing: Ongoing = {
+    const ongoing: RoundEntry = {
       round: offer.round,
       exchange,
       offer,
@@ -294,18 +294,18 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     }
   }
 
-  #notify(session: S, ongoing: Ongoing): void {
+  #notify(session: S, ongoing: RoundEntry): void {
     if (!ongoing.isAnswered || this.#rounds.get(session) !== ongoing) return;
     if (!session.notify(ongoing.exchange, { ...this.#state(ongoing), observe: true })) this.end(session);
   }
 
-  #state({ tag, key, runner }: Ongoing): CoapReply {
+  #state({ tag, key, runner }: RoundEntry): CoapReply {
     const { number, candidates, nat, opened } = runner.agent.view(this.#now);
     const payload = encodeRendezvousState({ tag, key, number, candidates, opened, ...(nat && { nat }) });
     return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
   }
 
-  #factsOf({ runner, gathered }: Ongoing): AttemptFacts {
+  #factsOf({ runner, gathered }: RoundEntry): AttemptFacts {
     const { round } = runner.agent;
     return {
       isAnswered: true,

@@ -13,7 +13,7 @@ import type { MigratingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
 /** One search. */
-export interface Waking {
+export interface SearchTask {
   /** When it has something to do, ms; Infinity for never. */
   readonly wakeAt: number;
   /** Called at `wakeAt`, which is later afterwards. */
@@ -38,7 +38,7 @@ export class Searches {
   readonly budget: HostBudget;
   readonly clock: Clock;
   readonly log: Log;
-  readonly #all = new Set<Waking>();
+  readonly #all = new Set<SearchTask>();
   readonly #alarm: Alarm;
   #stopWatching: Cancel | null = null;
 
@@ -51,7 +51,7 @@ export class Searches {
   }
 
   /** Wakes the search from now on, until `remove`. */
-  add(search: Waking): void {
+  add(search: SearchTask): void {
     this.#all.add(search);
     this.#stopWatching ??= this.end.gatherer.watch(() => {
       for (const each of [...this.#all]) each.networkChanged();
@@ -59,11 +59,11 @@ export class Searches {
     this.arm(search);
   }
 
-  has(search: Waking): boolean {
+  has(search: SearchTask): boolean {
     return this.#all.has(search);
   }
 
-  remove(search: Waking): void {
+  remove(search: SearchTask): void {
     this.#all.delete(search);
     if (this.#all.size > 0) return;
     this.#stopWatching?.();
@@ -77,7 +77,7 @@ export class Searches {
   }
 
   /** Call when `wakeAt` of a search may be sooner than before. If it is later, the timer fires once for nothing. */
-  arm({ wakeAt }: Pick<Waking, 'wakeAt'>): void {
+  arm({ wakeAt }: Pick<SearchTask, 'wakeAt'>): void {
     this.#alarm.set(wakeAt);
   }
 

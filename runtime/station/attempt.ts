@@ -6,7 +6,7 @@ import type { WebSocketSocket } from '../websocket/index.ts';
 import type { WaysToStation } from './ways.ts';
 
 /** The result of an attempt. */
-export interface Dialled {
+export interface DialResult {
   readonly session: Session;
   /** The WebSocket that the session uses; null: it uses UDP. */
   readonly webSocket: WebSocketSocket | null;

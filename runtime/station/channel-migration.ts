@@ -15,7 +15,7 @@ import { Alarm } from '../alarm.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import type { WebSocketSocket } from '../websocket/index.ts';
-import type { Dialled } from './attempt.ts';
+import type { DialResult } from './attempt.ts';
 import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
 import { openWebSocket } from './web-socket-dial.ts';
@@ -59,7 +59,7 @@ export class ChannelMigration {
   readonly #alarm: Alarm;
   #isServing = false;
 
-  constructor({ session, webSocket, host, station, ways }: Dialled & Target) {
+  constructor({ session, webSocket, host, station, ways }: DialResult & Target) {
     this.#host = host;
     this.#session = session;
     this.#station = station;

@@ -38,7 +38,7 @@ export type AttachVerdict =
    */
   | { kind: 'refused'; error: SvcError; after?: number };
 
-type Attached = Extract<AttachVerdict, { kind: 'attached' }>;
+type Attachment = Extract<AttachVerdict, { kind: 'attached' }>;
 
 /** Which station, and how to attach there. */
 export interface StationChannelConfig {
@@ -238,7 +238,7 @@ export class StationChannel {
   }
 
   /** Waits for the end of an attached session. @returns ms until the next attempt */
-  async #hold(session: Session, { observedAddress, stun = [] }: Attached): Promise<number> {
+  async #hold(session: Session, { observedAddress, stun = [] }: Attachment): Promise<number> {
     const { clock } = this.#config.host.environment;
     const since = clock.now();
     if (observedAddress !== undefined) session.noteObservedAddress(observedAddress);

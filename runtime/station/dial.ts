@@ -17,7 +17,7 @@ import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/in
 import type { Host } from '../host/host.ts';
 import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../race.ts';
 import type { Session } from '../session/session.ts';
-import type { Dialled, StationDialOptions } from './attempt.ts';
+import type { DialResult, StationDialOptions } from './attempt.ts';
 import { ChannelMigration } from './channel-migration.ts';
 import type { StationAddress } from './station-address.ts';
 import { dialWebSocket } from './web-socket-dial.ts';
@@ -47,7 +47,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
   const blocked = ways.blockedHere();
   const { clock } = host.environment;
   const deadline = clock.now() + options.timeout;
-  const race = new Race<Dialled>({
+  const race = new Race<DialResult>({
     environment: host.environment,
     delay: blocked.isKnown ? 0 : WEBSOCKET_DELAY,
     discard: (late) => void discard(host, late),
@@ -81,7 +81,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
   return { result, cancel: race.cancel };
 }
 
-async function discard(host: Host, { session, webSocket }: Dialled): Promise<void> {
+async function discard(host: Host, { session, webSocket }: DialResult): Promise<void> {
   await session.close();
   if (webSocket !== null) await host.sockets.unbind(webSocket);
 }

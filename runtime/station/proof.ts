@@ -27,7 +27,7 @@ export const TIMEOUT = 5_000;
 /** Errors that are reported instead of the mismatched key. */
 const DECISIVE: readonly string[] = ['CERTIFICATE_VALIDATION_FAILED', 'STOPPED'];
 
-interface Kept {
+interface DocumentEntry {
   readonly address: StationAddress;
   /** Unix time, and monotonic time, until which the document is valid. */
   readonly expires: number;
@@ -45,7 +45,7 @@ export class StationProof {
   readonly #station: ConfiguredStation;
   /** Addresses from documents, as opposed to targets of redirects. */
   readonly #named = new WeakSet<StationAddress>();
-  #kept: Kept | null = null;
+  #kept: DocumentEntry | null = null;
   #fetch: Fetch | null = null;
 
   constructor(environment: Environment, station: ConfiguredStation) {

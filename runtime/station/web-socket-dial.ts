@@ -6,7 +6,7 @@ import type { Host } from '../host/host.ts';
 import { pause } from '../pause.ts';
 import { type Attempt, abortable } from '../race.ts';
 import { openWebSocketSocket, type WebSocketSocket } from '../websocket/index.ts';
-import type { Dialled, StationDialOptions } from './attempt.ts';
+import type { DialResult, StationDialOptions } from './attempt.ts';
 import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
 
@@ -51,7 +51,7 @@ export function dialWebSocket(
   station: StationAddress,
   options: StationDialOptions,
   { ways, deadline, failed }: WebSocketDial,
-): Attempt<Dialled> {
+): Attempt<DialResult> {
   const { clock, crypto } = host.environment;
   return abortable(async (signal) => {
     let problem: SvcError | null = null;
@@ -80,7 +80,7 @@ async function dialOnce(
   station: StationAddress,
   { identity, router }: StationDialOptions,
   { ways, deadline, signal }: { ways: WaysToStation; deadline: number; signal: AbortSignal },
-): Promise<Dialled> {
+): Promise<DialResult> {
   const { clock } = host.environment;
   const webSocket = await openWebSocket(host, station, ways, { timeout: Math.max(1, deadline - clock.now()), signal });
   try {

@@ -4,10 +4,10 @@
  */
 
 import type { Cancel, Clock, Environment, Log } from '../../platform/environment.ts';
-import { u32 } from '../../protocol/packet/index.ts';
 import type { HostBudget } from '../../protocol/rendezvous/index.ts';
 import { Alarm } from '../alarm.ts';
 import type { KeepAliveReport } from '../keep-alive/index.ts';
+import { uniform } from '../station/index.ts';
 import type { LocalEnd } from './local-end.ts';
 import type { MigratingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -73,7 +73,7 @@ export class Searches {
 
   /** Returns a random number from 0 to less than 1. */
   fraction(): number {
-    return u32(this.end.host.environment.crypto.randomBytes(4), 0) / 2 ** 32;
+    return uniform(this.end.host.environment.crypto);
   }
 
   /** Call when `wakeAt` of a search may be sooner than before. If it is later, the timer fires once for nothing. */

@@ -62,8 +62,8 @@ export class SlowBackoff {
   }
 }
 
-/** Uniform in [0, 1). */
-function uniform(crypto: CryptoProvider): number {
+/** Returns a random number from 0 to less than 1. */
+export function uniform(crypto: CryptoProvider): number {
   const bytes = crypto.randomBytes(4);
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0) / 2 ** 32;
 }

@@ -15,10 +15,9 @@ import { Alarm } from '../alarm.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import type { WebSocketSocket } from '../websocket/index.ts';
-import type { DialResult } from './attempt.ts';
 import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
-import { openWebSocket } from './web-socket-dial.ts';
+import { type DialResult, openWebSocket } from './web-socket-dial.ts';
 
 /** ms (or two round trips) without arrivals after which a challenged path counts as silent. */
 const MIN_SILENCE = 1_000;

@@ -24,7 +24,7 @@ import type { StationUse } from './connector.ts';
 import { dialStation, MAX_REDIRECTS } from './dial.ts';
 import { StationProof } from './proof.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
-import { type WaysToStation, waysTo } from './ways.ts';
+import { WaysToStation } from './ways.ts';
 
 /** The outcome of the product's attach. */
 export type AttachVerdict =
@@ -111,7 +111,7 @@ export class StationChannel {
     const { crypto, log } = config.host.environment;
     this.#config = config;
     this.#proof = new StationProof(config.host.environment, config.station);
-    this.#ways = waysTo(config.station, config.host.environment, new BlockedNetworks());
+    this.#ways = new WaysToStation(config.station, config.host.environment, new BlockedNetworks());
     this.#events = new Emitter(log);
     this.#backoff = new Backoff(crypto);
     this.#slow = new SlowBackoff(crypto);

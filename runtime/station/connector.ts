@@ -16,7 +16,7 @@ import { unlessAborted } from '../unless-aborted.ts';
 import { dialStation, MAX_REDIRECTS } from './dial.ts';
 import { StationProof } from './proof.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
-import { type WaysToStation, waysTo } from './ways.ts';
+import { WaysToStation } from './ways.ts';
 
 /** Which station, and how long its channels stay. */
 export interface StationConnectorConfig {
@@ -73,7 +73,7 @@ export class StationConnector {
   constructor(config: StationConnectorConfig) {
     this.#config = config;
     this.#proof = new StationProof(config.host.environment, config.station);
-    this.#ways = waysTo(config.station, config.host.environment, config.blocked ?? new BlockedNetworks());
+    this.#ways = new WaysToStation(config.station, config.host.environment, config.blocked ?? new BlockedNetworks());
   }
 
   /**

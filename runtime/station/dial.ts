@@ -17,10 +17,9 @@ import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/in
 import type { Host } from '../host/host.ts';
 import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../race.ts';
 import type { Session } from '../session/session.ts';
-import type { DialResult, StationDialOptions } from './attempt.ts';
 import { ChannelMigration } from './channel-migration.ts';
 import type { StationAddress } from './station-address.ts';
-import { dialWebSocket } from './web-socket-dial.ts';
+import { type DialResult, dialWebSocket, type StationDialOptions } from './web-socket-dial.ts';
 
 /** Most redirects in a row (PROTOCOL.md §7.5). */
 export const MAX_REDIRECTS = 5;

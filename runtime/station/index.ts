@@ -1,6 +1,5 @@
 /** The way to a base station: one attempt, a client's short-lived channels, and a device's lasting one. */
-export { askAddress } from './ask-address.ts';
-export { Backoff } from './backoff.ts';
+export { Backoff, uniform } from './backoff.ts';
 export {
   type AttachVerdict,
   StationChannel,
@@ -9,6 +8,6 @@ export {
 } from './channel.ts';
 export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
 export type { StationVerification } from './proof.ts';
-export { releaseRoute } from './release-route.ts';
+export { askAddress, releaseRoute } from './requests.ts';
 export { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl, type ServerAddress } from './server-url.ts';
 export type { ConfiguredStation, StationAddress } from './station-address.ts';

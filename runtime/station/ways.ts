@@ -10,22 +10,17 @@ export interface WebSocketSettings extends WebSocketChoice {
   readonly rootCerts?: string;
 }
 
-/** @param blocked networks that block UDP */
-export function waysTo({ rootCerts, webSocket }: ConfiguredStation, environment: Environment, blocked: BlockedNetworks): WaysToStation {
-  return new WaysToStation(environment, blocked, { ...webSocket, ...(rootCerts !== undefined && { rootCerts }) });
-}
-
 /** The ways to a base station and to its redirect targets. */
 export class WaysToStation {
   readonly settings: WebSocketSettings;
   readonly #environment: Environment;
   readonly #blocked: BlockedNetworks;
 
-  /** @param blocked shared by all stations of a process */
-  constructor(environment: Environment, blocked: BlockedNetworks, settings: WebSocketSettings) {
+  /** @param blocked networks that block UDP, shared by all stations of a process */
+  constructor({ rootCerts, webSocket }: ConfiguredStation, environment: Environment, blocked: BlockedNetworks) {
     this.#environment = environment;
     this.#blocked = blocked;
-    this.settings = settings;
+    this.settings = { ...webSocket, ...(rootCerts !== undefined && { rootCerts }) };
   }
 
   /**

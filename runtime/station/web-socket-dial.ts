@@ -1,14 +1,34 @@
 /** Opens a WebSocket to a base station as a socket of this host, with the handshake over it. */
+import type { Router } from '../../protocol/coap/index.ts';
+import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import { asSvcError, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import { u32 } from '../../protocol/packet/index.ts';
 import { NoUpgradeError, triesNext } from '../../protocol/station-dial/index.ts';
 import type { Host } from '../host/host.ts';
 import { pause } from '../pause.ts';
 import { type Attempt, abortable } from '../race.ts';
+import type { Session } from '../session/session.ts';
 import { openWebSocketSocket, type WebSocketSocket } from '../websocket/index.ts';
-import type { DialResult, StationDialOptions } from './attempt.ts';
+import { uniform } from './backoff.ts';
 import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
+
+/** The result of an attempt. */
+export interface DialResult {
+  readonly session: Session;
+  /** The WebSocket that the session uses; null: it uses UDP. */
+  readonly webSocket: WebSocketSocket | null;
+}
+
+export interface StationDialOptions {
+  /** ms for everything: resolver and handshakes. */
+  timeout: number;
+  /** Our identity towards the station; default: the host's. */
+  identity?: PrivateKey;
+  /** Serves requests of the station. */
+  router?: Router<Session>;
+  /** Default: only UDP. */
+  ways?: WaysToStation;
+}
 
 /** Time limit and cancellation. */
 export interface OpenOptions {
@@ -62,7 +82,7 @@ export function dialWebSocket(
         const error = asSvcError(thrown);
         if (problem === null || error.code !== 'TIMEOUT') problem = error;
         failed(problem);
-        const time = wait * (1 + SPREAD * (u32(crypto.randomBytes(4), 0) / 2 ** 32));
+        const time = wait * (1 + SPREAD * uniform(crypto));
         if (isLasting(error) || signal.aborted || clock.now() + time >= deadline) throw problem;
         await pause(clock, time, signal);
       }

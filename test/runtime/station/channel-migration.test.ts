@@ -5,7 +5,7 @@ import { BlockedNetworks } from '../../../protocol/station-dial/index.ts';
 import type { Host } from '../../../runtime/host/host.ts';
 import type { Session } from '../../../runtime/session/index.ts';
 import { ChannelMigration } from '../../../runtime/station/channel-migration.ts';
-import { waysTo } from '../../../runtime/station/ways.ts';
+import { WaysToStation } from '../../../runtime/station/ways.ts';
 import { openWebSocket } from '../../../runtime/station/web-socket-dial.ts';
 import type { WebSocketSocket } from '../../../runtime/websocket/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
@@ -58,7 +58,7 @@ function scene() {
     },
     end: (error: Error) => ends.push(error.message),
   };
-  const ways = waysTo(station, environment as never, new BlockedNetworks());
+  const ways = new WaysToStation(station, environment as never, new BlockedNetworks());
   const to = { host: host as unknown as Host, station, ways };
   new ChannelMigration({ session: session as unknown as Session, webSocket: null, ...to });
   const emit = (name: string, event: object = {}): void => listeners[name]?.(event);

@@ -18,7 +18,6 @@ import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import { DrainRate } from './drain-rate.ts';
 import { OutgoingQueue } from './outgoing-queue.ts';
-import { WebSocketPath } from './path.ts';
 import type { SharedQueue } from './shared-queue.ts';
 import { Silence, WebSocketCut } from './silence.ts';
 
@@ -78,7 +77,16 @@ export class WebSocketSocket implements DatagramSocket {
   constructor(pipe: MessagePipe, options: WebSocketSocketOptions) {
     const { address, port } = options.peer ?? pipe;
     this.index = pipe.index;
-    this.path = new WebSocketPath(pipe.index, address, port, pipe.proxy);
+    this.path = {
+      kind: 'websocket',
+      key: `websocket:${pipe.index}:${address.includes(':') ? `[${address}]` : address}:${port}`,
+      address,
+      port,
+      socket: pipe.index,
+      // Whatever the addresses: a proxy may stand in between.
+      local: false,
+      proxy: pipe.proxy,
+    };
     this.#pipe = pipe;
     this.#silence = new Silence(options.clock.now());
     this.#options = options;

@@ -10,10 +10,11 @@
  * The channel fails when the search is over and every address has failed; the error is NOT_FOUND when nothing answered.
  */
 
+import type { SocketAddress } from '../../protocol/address.ts';
 import { isNear, parseAddress, parsePrefix } from '../../protocol/address.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { type AddressKind, addressKind } from '../../protocol/special-addresses.ts';
-import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../runtime/discovery/index.ts';
+import { type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../runtime/discovery/index.ts';
 import type { ConnectTarget, Host } from '../../runtime/host/index.ts';
 import { type Failure, mostTelling } from '../../runtime/race.ts';
 import type { Session } from '../../runtime/session/index.ts';
@@ -43,7 +44,7 @@ export async function connectLocal(
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const timeout = Math.min(target.timeout ?? HANDSHAKE_TIMEOUT, HANDSHAKE_TIMEOUT);
-  const onCandidate = ({ address, port }: DeviceCandidate): void => {
+  const onCandidate = ({ address, port }: SocketAddress): void => {
     if (isLocalNetwork(host, address)) race.add(() => host.dials.start({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
   };
   const searching = findDevice(browser, { ...search, signal: decided.signal, onCandidate });

@@ -16,9 +16,6 @@ import type { MdnsBrowser } from './browser.ts';
  */
 export const MAX_CANDIDATES = 32;
 
-/** A possible address of the device, with a zone if it is valid on one link only. */
-export type DeviceCandidate = SocketAddress;
-
 export interface FindDeviceOptions {
   readonly productId: string;
   readonly deviceId: string;
@@ -28,8 +25,8 @@ export interface FindDeviceOptions {
   readonly signal?: AbortSignal;
   /** Listens to all devices instead of asking for this one (the option ScanLocalConnect). Default false. */
   readonly scanAll?: boolean;
-  /** Called with each candidate once, as they arrive, 32 at most. */
-  readonly onCandidate: (candidate: DeviceCandidate) => void;
+  /** Called with each candidate once, as they arrive, 32 at most; with a zone if it is valid on one link only. */
+  readonly onCandidate: (candidate: SocketAddress) => void;
 }
 
 /**

@@ -3,5 +3,5 @@
  * §11).
  */
 export { MdnsBrowser } from './browser.ts';
-export { type DeviceCandidate, type FindDeviceOptions, findDevice } from './find-device.ts';
+export { type FindDeviceOptions, findDevice } from './find-device.ts';
 export { type LinkPart, MdnsLinks } from './links.ts';

@@ -3,8 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { Announcer } from '../../../device/mdns.ts';
 import type { Environment } from '../../../platform/environment.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../../../platform/mdns.ts';
+import type { SocketAddress } from '../../../protocol/address.ts';
 import { type DnsMessage, dnsResponse, MAX_INSTANCES, serviceRecords } from '../../../protocol/discovery/index.ts';
-import { type DeviceCandidate, type FindDeviceOptions, findDevice, MdnsBrowser } from '../../../runtime/discovery/index.ts';
+import { type FindDeviceOptions, findDevice, MdnsBrowser } from '../../../runtime/discovery/index.ts';
 import type { LinkOptions, SimulatedHost, Simulation } from '../../../testing/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { seeds } from '../../support/tiered.ts';
@@ -30,8 +31,8 @@ async function announced(sim: Simulation, address: string, ids = IDS): Promise<S
 /** A running search: its candidates with the time of each since the beginning, and the final count. */
 function search(sim: Simulation, browser: MdnsBrowser, options: Partial<FindDeviceOptions> = {}) {
   const begin = sim.now;
-  const found: [number, DeviceCandidate][] = [];
-  const onCandidate = (candidate: DeviceCandidate): void => void found.push([sim.now - begin, candidate]);
+  const found: [number, SocketAddress][] = [];
+  const onCandidate = (candidate: SocketAddress): void => void found.push([sim.now - begin, candidate]);
   const state = { found, count: -1, end: 0 };
   void findDevice(browser, { ...IDS, timeout: 2_000, onCandidate, ...options }).then((count) => {
     state.count = count;
@@ -40,7 +41,7 @@ function search(sim: Simulation, browser: MdnsBrowser, options: Partial<FindDevi
   return state;
 }
 
-const addresses = ({ found }: { found: [number, DeviceCandidate][] }): string[] => found.map(([, { address }]) => address).sort();
+const addresses = ({ found }: { found: [number, SocketAddress][] }): string[] => found.map(([, { address }]) => address).sort();
 
 /** A host that sends what the test specifies. */
 function speaker(sim: Simulation, address = '192.0.2.66'): (message: DnsMessage) => void {

@@ -32,7 +32,7 @@ export class LogTally {
     const limited =
       (level: 'warn' | 'error') =>
       (message: string, fields?: Fields): void => {
-        if (this.#counts.has(message)) this.#count(message, fields);
+        if (this.#counts.has(message)) this.count(message, fields);
         else {
           log[level](message, fields);
           this.#begin(message);
@@ -42,8 +42,10 @@ export class LogTally {
   }
 
   /** Counts one more event of a kind. @param text constant */
-  count(text: string, fields: Fields = {}): void {
-    this.#count(text, fields);
+  count(text: string, fields?: Fields): void {
+    this.#under.debug(text, fields);
+    this.#begin(text);
+    this.#counts.set(text, this.#counts.get(text)! + 1);
   }
 
   /**
@@ -53,8 +55,8 @@ export class LogTally {
    */
   each(text: string, owner: string, fields: Fields): void {
     const name = `${text}: ${owner}`;
-    if (this.#counts.has(name)) this.#count(name, fields);
-    else if (this.#counts.size >= MAX_COUNTS) this.#count(text, fields);
+    if (this.#counts.has(name)) this.count(name, fields);
+    else if (this.#counts.size >= MAX_COUNTS) this.count(text, fields);
     else {
       this.#under.info(text, fields);
       this.#begin(name);
@@ -68,12 +70,6 @@ export class LogTally {
     const counted = [...this.#counts].filter(([, count]) => count > 0);
     if (counted.length > 0) this.#under.info(SUMMARY, Object.fromEntries(counted));
     this.#counts.clear();
-  }
-
-  #count(text: string, fields?: Fields): void {
-    this.#under.debug(text, fields);
-    this.#begin(text);
-    this.#counts.set(text, this.#counts.get(text)! + 1);
   }
 
   #begin(text: string): void {

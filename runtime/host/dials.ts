@@ -61,26 +61,23 @@ export class Dials {
    *   DEVICE_INTERNAL_ERROR.
    */
   async connect(options: ConnectOptions): Promise<Session> {
-    const { signal } = options;
-    if (signal?.aborted === true) throw new LocalError('STOPPED', 'the connect was stopped');
-    const dial = this.start(options);
-    signal?.addEventListener('abort', dial.cancel, { once: true });
-    try {
-      return await dial.result;
-    } finally {
-      signal?.removeEventListener('abort', dial.cancel);
-    }
+    if (options.signal?.aborted === true) throw new LocalError('STOPPED', 'the connect was stopped');
+    return this.#result(this.#start(options));
   }
 
   /** `connect` for callers that race attempts; ignores `signal`. Throws for invalid arguments or a closed host. */
   start(options: ConnectOptions): Attempt<Session> {
+    const dial = this.#start(options);
+    return { result: dial.result.promise, cancel: () => this.#cancel(dial) };
+  }
+
+  #start(options: ConnectOptions): Dial {
     const { assertOpen, clock, endpoint, routes, sockets } = this.#options;
     assertOpen();
     const path = 'path' in options ? options.path : sockets.path(options.address, options.port, options.socket);
     const now = clock.now();
     const handshake = { ...handshakeOf(options, now), ...routes.optionsOf(path), path };
-    const dial = this.#begin(options, endpoint().connect(handshake, now), path);
-    return { result: dial.result.promise, cancel: () => this.#cancel(dial) };
+    return this.#begin(options, endpoint().connect(handshake, now), path);
   }
 
   /** First half of a connect through the base station. @throws as connect; `signal` counts from `establish` on */
@@ -135,16 +132,21 @@ export class Dials {
 
   async #establish(dial: Dial, respond: Uint8Array, path: Path): Promise<Session> {
     const { clock, endpoint, routes, wake } = this.#options;
+    if (dial.target.signal?.aborted === true) this.#cancel(dial);
+    if (this.#dials.has(dial.connection)) {
+      dial.path = path;
+      endpoint().respond(dial.connection, respond, path, clock.now(), routes.optionsOf(path));
+      wake();
+    } else routes.unused(path);
+    return this.#result(dial);
+  }
+
+  /** Settles as the dial does; the signal of its target cancels it. */
+  async #result(dial: Dial): Promise<Session> {
     const { signal } = dial.target;
     const cancel = (): void => this.#cancel(dial);
-    if (signal?.aborted === true) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     try {
-      if (this.#dials.has(dial.connection)) {
-        dial.path = path;
-        endpoint().respond(dial.connection, respond, path, clock.now(), routes.optionsOf(path));
-        wake();
-      } else routes.unused(path);
       return await dial.result.promise;
     } finally {
       signal?.removeEventListener('abort', cancel);
@@ -165,14 +167,5 @@ export class Dials {
 
 /** Returns the endpoint's options for a connect. @param now ms on the clock of the endpoint */
 function handshakeOf(target: ConnectTarget, now: number): PrepareOptions & { readonly firstTimeout?: 250 | 500 } {
-  const { name, pin, expect, identity, firstTimeout, migration } = target;
-  return {
-    name,
-    deadline: now + (target.timeout ?? CONNECT_TIMEOUT),
-    ...(pin === undefined ? {} : { pin }),
-    ...(expect === undefined ? {} : { expect }),
-    ...(identity === undefined ? {} : { identity }),
-    ...(firstTimeout === undefined ? {} : { firstTimeout }),
-    ...(migration === undefined ? {} : { migration }),
-  };
+  return { ...target, deadline: now + (target.timeout ?? CONNECT_TIMEOUT) };
 }

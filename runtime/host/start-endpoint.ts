@@ -18,23 +18,17 @@ export async function startEndpoint(
   resetSecret: Uint8Array,
   touched: () => void,
 ): Promise<EngineParts> {
-  const { responder, info, acceptStreams, streamWindow, congestion, capacity } = config;
-  const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
+  // The host sets the keep-alive of each session.
+  const { keepAlive, maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload, ...rest } = config;
   const core = await environment.createCore({ maxPacketSize, ...config.core });
   const endpoint = new Endpoint({
+    ...rest,
     core,
     crypto: withHashOf(core, environment.crypto),
-    identity: config.identity,
     parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
     limits,
     resetSecret,
     touched,
-    ...(capacity === undefined ? {} : { capacity }),
-    ...(responder === undefined ? {} : { responder }),
-    ...(info === undefined ? {} : { info }),
-    ...(acceptStreams === undefined ? {} : { acceptStreams }),
-    ...(streamWindow === undefined ? {} : { streamWindow }),
-    ...(congestion === undefined ? {} : { congestion }),
   });
   return { core, endpoint };
 }

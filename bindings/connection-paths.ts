@@ -2,16 +2,28 @@
 import { Status } from './codes.generated.ts';
 import { type CoreHandle, call, copyOut, keysOfMasks } from './core-internals.ts';
 import { LocalError } from './error.ts';
-import { type ConnectionIds, ID_LENGTH, readIds } from './ids.ts';
 import type { PathOptions } from './options.ts';
 import { type CorePathStats, readPathStats } from './stats.ts';
 
 /** Bytes of a route id (PROTOCOL.md §2). */
 const ROUTE_ID_LENGTH = 8;
 
+/** Bytes of a connection id, and of a reset token. */
+const ID_LENGTH = 8;
+const TOKEN_LENGTH = 16;
+
 /** For `receive`: an address without an index; the second one differs from the active path's by the port only. */
 export const UNKNOWN_PATH = 4;
 export const UNKNOWN_PORT = 5;
+
+/** The ids that both ends may use now, besides or instead of the first two. */
+export interface ConnectionIds {
+  /** How many more of our ids the peer may get. */
+  room: number;
+  ours: Uint8Array[];
+  /** Without the token of the peer's first id, which the handshake carried. */
+  theirs: { id: Uint8Array; resetToken: Uint8Array }[];
+}
 
 /** The paths of a connection; errors as for the connection. */
 export class CorePaths {
@@ -121,7 +133,17 @@ export class CorePaths {
   /** Returns the ids in force, null while there are only the first two. */
   ids(): ConnectionIds | null {
     if (call(this.of, (exports, handle) => exports.connectionIds(handle)) !== Status.OK) return null;
-    return readIds(this.of.core.results, (length) => copyOut(this.of.core, length));
+    const [room = 0, ours = 0, theirs = 0] = this.of.core.results;
+    const bytes = copyOut(this.of.core, ours * ID_LENGTH + theirs * (ID_LENGTH + TOKEN_LENGTH));
+    const at = (index: number) => ours * ID_LENGTH + index * (ID_LENGTH + TOKEN_LENGTH);
+    return {
+      room,
+      ours: Array.from({ length: ours }, (_, index) => bytes.slice(index * ID_LENGTH, (index + 1) * ID_LENGTH)),
+      theirs: Array.from({ length: theirs }, (_, index) => ({
+        id: bytes.slice(at(index), at(index) + ID_LENGTH),
+        resetToken: bytes.slice(at(index) + ID_LENGTH, at(index + 1)),
+      })),
+    };
   }
 
   /** Returns the peer's id that our packets on the active path carry. */

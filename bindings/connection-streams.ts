@@ -1,7 +1,7 @@
 /** The byte streams of a connection, by their ids. `write`, `read` and `take` are the hot path of a transfer. */
 import { type CoreHandle, type CoreInternals, call } from './core-internals.ts';
 import { LocalError } from './error.ts';
-import { type CoreStreamStats, readStreamStats } from './stream-stats.ts';
+import { type CoreStreamStats, readStreamStats } from './stats.ts';
 
 /** Largest weight of a byte stream. */
 const MAX_WEIGHT = 256;

@@ -21,8 +21,7 @@ import { CoreStreams } from './connection-streams.ts';
 import { type CoreHandle, type CoreInternals, call, copyOut, keysOfMasks, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
 import type { KeepAlive } from './options.ts';
-import { type CoreConnectionStats, readStats } from './stats.ts';
-import { type CoreStreamTotals, readStreamTotals } from './stream-stats.ts';
+import { type CoreConnectionStats, type CoreStreamTotals, readStats, readStreamTotals } from './stats.ts';
 
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;

@@ -1,6 +1,6 @@
 /** Shared by `Core`, its connections and their parts; for `bindings/` only. */
 import type { CoreExports } from './core-exports.ts';
-import type { Trap } from './trap.ts';
+import { LocalError } from './error.ts';
 
 /** Most packets of one `transmit` call: the size of the core's tables of offsets and lengths. */
 export const MAX_BATCH = 32;
@@ -55,4 +55,32 @@ export function copyOut({ transfer }: CoreInternals, length: number): Uint8Array
 /** The keys of the connection's packet-number masks. */
 export function keysOfMasks({ core, handle }: CoreHandle): Uint8Array {
   return core.maskKeys.subarray(handle * MASK_KEYS_LENGTH, (handle + 1) * MASK_KEYS_LENGTH);
+}
+
+/**
+ * The first trap of a core, and its effect on every later call. A trap is a bug of the core, so its memory can no
+ * longer be trusted: each later call on it or its connections throws the same CORE_FAILED, and the embedding program
+ * makes a new one.
+ */
+export class Trap {
+  /** Set by the first trap. */
+  failure: LocalError | null = null;
+  private readonly exports: CoreExports;
+
+  constructor(exports: CoreExports) {
+    this.exports = exports;
+  }
+
+  /** Throws if the core is dead. */
+  check(): void {
+    if (this.failure !== null) throw this.failure;
+  }
+
+  /** Maps what a call into the core threw to the error to throw: CORE_FAILED for a trap. */
+  caught(error: unknown): unknown {
+    if (!(error instanceof WebAssembly.RuntimeError)) return error;
+    const place = `${this.exports.abortLine.value}:${this.exports.abortColumn.value}`;
+    this.failure ??= new LocalError('CORE_FAILED', `the core stopped at ${place}: ${error.message}`, { cause: error });
+    return this.failure;
+  }
 }

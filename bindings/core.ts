@@ -7,13 +7,12 @@ import { type Aead, OneShotAead } from './aead.ts';
 import { Status } from './codes.generated.ts';
 import { CoreConnection } from './connection.ts';
 import type { CoreExports } from './core-exports.ts';
-import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
+import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH, Trap } from './core-internals.ts';
 import { LocalError } from './error.ts';
 import { CoreHash, type Hash } from './hash.ts';
 import { createCore, DEFAULT_CONNECTIONS, loadCore } from './module.ts';
 import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.ts';
 import { writeParameters } from './parameters.ts';
-import { Trap } from './trap.ts';
 
 /** Result fields in use; the core has room for more (core-as/memory/layout.ts). */
 const RESULTS = 32;

@@ -3,12 +3,11 @@ export type { Aead } from './aead.ts';
 export { CongestionState, EventKind, PathReason, Status, TransportError } from './codes.generated.ts';
 export { CoreConnection } from './connection.ts';
 export type { CoreMessages } from './connection-messages.ts';
-export { type CorePaths, UNKNOWN_PATH, UNKNOWN_PORT } from './connection-paths.ts';
+export { type ConnectionIds, type CorePaths, UNKNOWN_PATH, UNKNOWN_PORT } from './connection-paths.ts';
 export type { CoreStreams } from './connection-streams.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
 export type { Hash } from './hash.ts';
-export type { ConnectionIds } from './ids.ts';
 export {
   type CongestionControl,
   type CoreConnectionOptions,
@@ -19,5 +18,4 @@ export {
   type PathOptions,
   type WasmSource,
 } from './options.ts';
-export type { CoreConnectionStats, CorePathStats } from './stats.ts';
-export type { CoreStreamStats, CoreStreamTotals } from './stream-stats.ts';
+export type { CoreConnectionStats, CorePathStats, CoreStreamStats, CoreStreamTotals } from './stats.ts';

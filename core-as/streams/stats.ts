@@ -6,7 +6,7 @@ import { Connection } from '../records/connection';
 import { ALL_LINK, ackedSet, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from '../records/stream';
 import { bufferedOf } from './buffers';
 
-/** Fills the results with the statistics of one stream; bindings/stream-stats.ts names them in this order. */
+/** Fills the results with the statistics of one stream; bindings/stats.ts names them in this order. */
 export function streamFigures(s: Stream): void {
   put(0, <f64>s.sentHighest);
   put(1, <f64>acknowledged(s));
@@ -21,7 +21,7 @@ export function streamFigures(s: Stream): void {
 }
 
 /**
- * Fills the results with the sums over all streams and messages of a connection; bindings/stream-stats.ts names them in
+ * Fills the results with the sums over all streams and messages of a connection; bindings/stats.ts names them in
  * this order.
  */
 export function connectionFigures(c: Connection): void {

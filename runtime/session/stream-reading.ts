@@ -5,8 +5,7 @@
 import { LocalError, RemoteError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import { Deferred } from '../deferred.ts';
-import { unlessOver } from './owner.ts';
-import type { StreamOwner } from './stream-owner.ts';
+import { type StreamOwner, unlessOver } from './owner.ts';
 
 /** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
 export const MAX_READ = 65_536;

@@ -15,8 +15,7 @@ import type { CoreStreamStats } from '../../bindings/index.ts';
 import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
 import { LocalError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
-import { unlessOver } from './owner.ts';
-import type { StreamCarrier, StreamEvent, StreamOwner } from './stream-owner.ts';
+import { type StreamCarrier, type StreamEvent, type StreamOwner, unlessOver } from './owner.ts';
 import { MAX_READ, type ReadingOwner, StreamReading } from './stream-reading.ts';
 
 const DONE = Promise.resolve();

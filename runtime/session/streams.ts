@@ -9,9 +9,8 @@ import type { Connection, ConnectionEvent } from '../../protocol/connection/inde
 import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
 import { guarded } from '../emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
-import type { SessionOwner } from './owner.ts';
+import type { SessionOwner, StreamOwner } from './owner.ts';
 import { SessionStream } from './stream.ts';
-import type { StreamOwner } from './stream-owner.ts';
 
 /** Options of a stream to open. */
 export interface OpenStreamOptions {

@@ -23,8 +23,8 @@ import {
 import { PasswordAuthenticationRequest } from '../../device/password/requests.ts';
 import { silentLog } from '../../platform/environment.ts';
 import { IncomingStream } from '../../runtime/session/incoming-stream.ts';
+import type { StreamOwner } from '../../runtime/session/owner.ts';
 import { SessionStream } from '../../runtime/session/stream.ts';
-import type { StreamOwner } from '../../runtime/session/stream-owner.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';

@@ -4,8 +4,8 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Payload } from '../../../protocol/arguments.ts';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
+import type { StreamOwner } from '../../../runtime/session/owner.ts';
 import { SessionStream } from '../../../runtime/session/stream.ts';
-import type { StreamOwner } from '../../../runtime/session/stream-owner.ts';
 import { NO_PAYLOADS } from '../../support/wrong-arguments.ts';
 
 /** The peer's data and capacity, both set by the test; requests of the stream are recorded. */

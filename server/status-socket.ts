@@ -6,10 +6,10 @@
  * Nothing depends on it: where the socket cannot be created (a path that is too long, a file system without sockets)
  * the base station runs without it.
  */
-import { chmod, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../platform/environment.ts';
+import { MAX_SOCKET_PATH, serveLocally } from '../platform/node/index.ts';
 import { orElse } from '../protocol/or-else.ts';
 
 /** An attached device. */
@@ -28,11 +28,6 @@ export interface StationStatus {
 }
 
 const SOCKET = 'basestation.sock';
-/**
- * Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. Some versions of Node cut
- * a longer one silently.
- */
-const MAX_PATH = 103;
 /** Concurrent connections: each is closed as soon as its document has left. */
 export const CONNECTIONS = 16;
 /** ms that a base station may take to answer, and most bytes of a document. */
@@ -40,38 +35,22 @@ export const PATIENCE = 5_000;
 const MAX_DOCUMENT = 64 << 20;
 
 /**
- * Serves the status. This process has the directory to itself (`data-directory.ts`), so an existing socket belongs to a
- * dead process.
+ * Serves the status. This process has the directory to itself (`data-directory.ts`).
  * @returns a function that stops serving and removes the file
  */
-export async function serveStatus(directory: string, log: Log, status: () => StationStatus): Promise<() => void> {
-  const path = join(directory, SOCKET);
-  try {
-    if (Buffer.byteLength(path) > MAX_PATH) throw new Error('the path of the data directory is too long for a socket');
-    await rm(path, { force: true });
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.setTimeout(PATIENCE, () => socket.destroy());
-      socket.end(JSON.stringify(status()));
-    });
-    server.maxConnections = CONNECTIONS;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
-    server.on('error', () => {});
-    await chmod(path, 0o600);
-    return () => void server.close();
-  } catch (error) {
-    log.debug('no status for svc admin', { error: String(error) });
-    return () => {};
-  }
+export function serveStatus(directory: string, log: Log, status: () => StationStatus): Promise<() => void> {
+  const settings = { log, unserved: 'no status for svc admin', connections: CONNECTIONS };
+  return serveLocally(join(directory, SOCKET), settings, (socket) => {
+    socket.on('error', () => {});
+    socket.setTimeout(PATIENCE, () => socket.destroy());
+    socket.end(JSON.stringify(status()));
+  });
 }
 
 /** Returns the status of the base station that runs on the directory; null when none runs, or it does not answer. */
 export function readStatus(directory: string): Promise<StationStatus | null> {
   const path = join(directory, SOCKET);
-  if (Buffer.byteLength(path) > MAX_PATH) return Promise.resolve(null);
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH) return Promise.resolve(null);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;

@@ -6,10 +6,10 @@
  * Where the socket cannot be created (a path that is too long, a file system without sockets) the device runs without
  * it, and has to be stopped for an invitation.
  */
-import { chmod, rm } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Log, SvcError } from '../../device/index.ts';
+import { MAX_SOCKET_PATH, serveLocally } from '../../platform/node/index.ts';
 import type { PairingMode } from '../../protocol/records/index.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
 
@@ -33,40 +33,18 @@ export interface Invitation {
 type Answer = { readonly invited: Invitation } | { readonly code: string; readonly message: string };
 
 const SOCKET = 'device.sock';
-/** Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. */
-const MAX_PATH = 103;
 /** Concurrent connections, ms for one, and most characters of a request. */
 export const CONNECTIONS = 4;
 export const PATIENCE = 10_000;
 export const MAX_REQUEST = 1_024;
 
 /**
- * Serves the owner. This process has the directory to itself (`DeviceData.lock`), so an existing socket belongs to a
- * dead one.
+ * Serves the owner. This process has the directory to itself (`DeviceData.lock`).
  * @returns a function that stops serving and removes the file
  */
-export async function serveOwner(
-  directory: string,
-  log: Log,
-  invite: (request: InviteRequest) => Promise<Invitation>,
-): Promise<() => void> {
-  const path = join(directory, SOCKET);
-  try {
-    if (Buffer.byteLength(path) > MAX_PATH) throw new Error('the path of the data directory is too long for a socket');
-    await rm(path, { force: true });
-    const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket, invite));
-    server.maxConnections = CONNECTIONS;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
-    server.on('error', () => {});
-    await chmod(path, 0o600);
-    return () => void server.close();
-  } catch (error) {
-    log.debug('svc device invite needs this device to be stopped', { error: String(error) });
-    return () => {};
-  }
+export function serveOwner(directory: string, log: Log, invite: (request: InviteRequest) => Promise<Invitation>): Promise<() => void> {
+  const settings = { log, unserved: 'svc device invite needs this device to be stopped', connections: CONNECTIONS };
+  return serveLocally(join(directory, SOCKET), settings, (socket) => serve(socket, invite));
 }
 
 function serve(socket: Socket, invite: (request: InviteRequest) => Promise<Invitation>): void {
@@ -109,7 +87,7 @@ function requestOf(text: string): InviteRequest {
  */
 export async function askRunning(directory: string, request: InviteRequest): Promise<Invitation | null> {
   const path = join(directory, SOCKET);
-  if (Buffer.byteLength(path) > MAX_PATH) return null;
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH) return null;
   const text = await exchange(path, JSON.stringify(request));
   if (text === null) return null;
   const answer = text === '' ? undefined : (JSON.parse(text) as Answer);

@@ -17,6 +17,7 @@ export {
 } from './files.ts';
 export { reachableAddresses } from './host-interfaces.ts';
 export { ownAddress, ownAddresses } from './interfaces.ts';
+export { MAX_SOCKET_PATH, serveLocally } from './local-socket.ts';
 export { type Lock, ownLock, whileLocked } from './lock.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';

@@ -16,6 +16,7 @@ import { chmod, lstat, open, readdir, readFile, readlink, realpath, rm, utimes }
 import { connect, createServer, type Server } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { createFile, fileError } from './files.ts';
+import { MAX_SOCKET_PATH } from './local-socket.ts';
 
 /** A living sign of another owner, which may be in this process. */
 export interface OtherSign {
@@ -45,8 +46,6 @@ export interface Signs {
 /** ms between two renewals of a file, and ms after which one of another namespace is dead. */
 export const RENEWAL = 10_000;
 const EXPIRY = 30_000;
-/** Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. */
-const MAX_ADDRESS = 103;
 /** Bytes of a lock's name in the names of its signs: they are short enough for an address, and for a file name. */
 const MAX_LABEL = 48;
 /** ms for the answer of an owner, most bytes of a line, and connections that an owner serves at a time. */
@@ -224,7 +223,7 @@ function answerOf(path: string): Promise<string | null> {
 
 /** Uses the address of a socket. On Linux a directory has a short name beside its own, which may be too long. */
 async function atAddress<T>(path: string, use: (address: string) => Promise<T>): Promise<T> {
-  if (Buffer.byteLength(path) <= MAX_ADDRESS) return use(path);
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return use(path);
   const directory = await open(dirname(path), 'r');
   try {
     return await use(`/proc/self/fd/${directory.fd}/${basename(path)}`);

@@ -6,10 +6,11 @@
  * returned. `retry.ts` decides about retries, `token-cache.ts` keeps tokens. The document is forwarded unread.
  */
 
-import type { Clock, Environment } from '../../platform/environment.ts';
+import type { Environment } from '../../platform/environment.ts';
 import { cutText, isUnregistered, MAX_PUSH_ANSWER, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { pause } from '../../runtime/pause.ts';
 import { type HttpAnswer, type HttpPost, withTimeout } from '../outbound/http.ts';
 import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord, type Sealer } from '../storage/sealing.ts';
@@ -86,15 +87,12 @@ export class PushRelay {
       const left = PUSH_TIME - (clock.now() - begun);
       const outcome = await this.#attempt(credential, { body, idempotencyKey, timeout: Math.min(ATTEMPT_TIME, left) });
       if ('answer' in outcome) last = outcome.answer;
-      const delay = retryDelay(this.#attempted(outcome), attempts, clock.now() - begun, random(crypto));
+      const attempted = 'failure' in outcome ? outcome.attempted : this.#describe(outcome.answer);
+      const delay = retryDelay(attempted, attempts, clock.now() - begun, random(crypto));
       if (delay === null) return last ?? fail(outcome);
-      await sleep(clock, delay, this.#options.signal);
+      await pause(clock, delay, this.#options.signal);
+      if (this.#options.signal.aborted) throw new LocalError('STOPPED', 'the base station stops');
     }
-  }
-
-  #attempted(outcome: Outcome): AttemptResult {
-    if ('failure' in outcome) return outcome.attempted;
-    return this.#describe(outcome.answer);
   }
 
   #describe({ status, headers }: HttpAnswer): AttemptResult {
@@ -170,20 +168,4 @@ function fail(outcome: Outcome): never {
 /** Returns a random number from 0 to less than 1. */
 function random(crypto: CryptoProvider): number {
   return Buffer.from(crypto.randomBytes(4)).readUInt32BE() / 2 ** 32;
-}
-
-/** @throws LocalError STOPPED when the signal fires */
-function sleep(clock: Clock, delay: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      cancel();
-      reject(new LocalError('STOPPED', 'the base station stops'));
-    };
-    const cancel = clock.schedule(delay, () => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    });
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
 }

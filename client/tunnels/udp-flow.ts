@@ -10,7 +10,7 @@ import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../runtime/session/index.ts';
 
 /** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
-const MAX_WAITING = 16;
+export const MAX_WAITING = 16;
 
 /** The session and stream port that a tunnel leads to. */
 export interface Target {

@@ -23,8 +23,8 @@ export const MAX_FLOWS = 128;
 /** Our constant, ms. */
 const REST = 1_000;
 /** Our constants: datagrams that wait to leave for local programs, and their bytes. */
-const MAX_LEAVING = 256;
-const MAX_LEAVING_BYTES = 1024 * 1024;
+export const MAX_LEAVING = 256;
+export const MAX_LEAVING_BYTES = 1024 * 1024;
 
 /** Limits of a tunnel's flows. */
 export interface UdpTunnelOptions {

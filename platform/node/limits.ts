@@ -2,6 +2,7 @@ import type { Limits } from '../../protocol/limits.ts';
 import { ALL, MAX_SOURCES, SOURCE } from './arrival-limit.ts';
 import { MAX_QUEUED } from './connected-udp.ts';
 import { MAX_WAITING } from './hop-limits.ts';
+import { CONNECTIONS, PATIENCE } from './lock-sign.ts';
 import { LINGER } from './tcp.ts';
 
 export const device: Limits = {
@@ -36,5 +37,16 @@ export const device: Limits = {
     next: 'A datagram of another source is looked at, until the rate of all is used up: then the querier or the responder repeats',
     freedWhen: 'The rate allows the next; another source takes its place',
     test: 'test/platform/node/arrival-limit.test.ts',
+  },
+};
+
+export const both: Limits = {
+  'Connections to the socket of a lock in a directory of state': {
+    value: [CONNECTIONS, PATIENCE, PATIENCE],
+    unit: '#, #s each',
+    filledBy: "programs of the owner's own user",
+    next: 'The lock is held: another owner is refused, without the name of the process that has it',
+    freedWhen: 'The line has been sent and the other end closes; #s',
+    test: 'test/platform/node/lock.test.ts',
   },
 };

@@ -49,9 +49,9 @@ const EXPIRY = 30_000;
 /** Bytes of a lock's name in the names of its signs: they are short enough for an address, and for a file name. */
 const MAX_LABEL = 48;
 /** ms for the answer of an owner, most bytes of a line, and connections that an owner serves at a time. */
-const PATIENCE = 500;
+export const PATIENCE = 500;
 const MAX_LINE = 256;
-const CONNECTIONS = 16;
+export const CONNECTIONS = 16;
 const LINE = /^(\d{1,10}) (\S+) (\S+)\n$/;
 /** A sign has this bit of its mode until it holds the lock: a socket is made with it. */
 const WANTS = 0o100;

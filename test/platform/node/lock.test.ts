@@ -1,11 +1,13 @@
 /** The lock of a directory or file: one process at a time, and a killed one leaves no obstacle. */
+import { once } from 'node:events';
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { link, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer, Server } from 'node:net';
+import { connect, createServer, Server } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Lock, ownLock, whileLocked } from '../../../platform/node/index.ts';
+import { CONNECTIONS } from '../../../platform/node/lock-sign.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -182,6 +184,16 @@ test.each([
   const [sign] = await readdir(join(directory, folder));
   expect(lstatSync(join(directory, folder, sign!)).isSocket()).toBe(true);
   await expect(own(join(folder, name))).rejects.toThrow('in use by this process');
+  await lock.release();
+});
+
+test('an owner with as many connections as it serves still has the lock', async () => {
+  const lock = await own();
+  const [sign] = await signs();
+  const clients = Array.from({ length: CONNECTIONS }, () => connect({ path: join(directory, sign!), allowHalfOpen: true }));
+  await Promise.all(clients.map((client) => once(client, 'data')));
+  await expect(own()).rejects.toThrow('in use by another process');
+  for (const client of clients) client.destroy();
   await lock.release();
 });
 

@@ -8,7 +8,6 @@
 import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Log } from '../../platform/environment.ts';
-import { LocalError } from '../../protocol/errors/index.ts';
 import { WEBSOCKET_PATH } from '../../runtime/websocket/index.ts';
 import { ClientAddresses } from '../client-address.ts';
 import type { Store } from '../storage/store.ts';
@@ -27,7 +26,7 @@ export interface RestOptions {
   /** Unix time, ms; default that of the process. */
   wallTime?: () => number;
   log: Log;
-  /** PEM text of certificate chain and private key; without it HTTP is in cleartext. */
+  /** PEM text of certificate chain and private key, as `Certificates` has checked them; without it HTTP is in cleartext. */
   tls?: { cert: string; key: string };
   /** ms that a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;
@@ -47,7 +46,7 @@ const CLOSING_TIME = 1_000;
 const BODY_LIMIT = 65_536;
 export const HEADER_LIMIT = 16_384;
 
-/** Builds the application. @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
+/** Builds the application. */
 export function restApp(options: RestOptions): FastifyInstance {
   const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
   const { closingTime = CLOSING_TIME } = options;
@@ -64,7 +63,7 @@ export function restApp(options: RestOptions): FastifyInstance {
   };
   const limits = { maxHeaderSize: HEADER_LIMIT, ...(webSockets && { shouldUpgradeCallback: isForWebSocket }) };
   const app = tls
-    ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls, handshakeTimeout: requestTimeout } }))
+    ? (fastify({ ...settings, https: { ...limits, ...tls, handshakeTimeout: requestTimeout } }) as unknown as FastifyInstance)
     : fastify({ ...settings, http: limits });
   const connections = limitConnections(app.server, {
     kindOf: (socket) => (serves(socket) ? 'requests' : 'upgrade'),
@@ -82,12 +81,4 @@ export function restApp(options: RestOptions): FastifyInstance {
   if (webSockets !== undefined)
     acceptUpgrades(app.server, { ...webSockets, addresses, upgraded: (socket) => connections.upgraded(socket) });
   return app;
-}
-
-function withTls(make: () => unknown): FastifyInstance {
-  try {
-    return make() as FastifyInstance;
-  } catch (error) {
-    throw new LocalError('INVALID_ARGUMENT', `the TLS certificate or key cannot be used: ${(error as Error).message}`);
-  }
 }

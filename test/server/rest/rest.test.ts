@@ -258,10 +258,6 @@ describe('on a real socket', () => {
     await first.close();
     await second.close();
   });
-
-  test('a broken certificate is refused with one line', () => {
-    expect(() => restApp({ store, log: silentLog, tls: { cert: 'no PEM', key: pem('key') } })).toThrow(/TLS certificate or key/);
-  });
 });
 
 function exchange(port: number, text: string): Promise<string> {

@@ -31,7 +31,7 @@ import type { DeviceIds } from './directory.ts';
 import { type Attachment, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
-import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
+import { STORAGE_FAILED, type StorageHealth } from './storage-health.ts';
 
 export interface DeviceApiOptions {
   environment: Environment;
@@ -142,7 +142,7 @@ export class DeviceApi {
     } catch (error) {
       if (error instanceof LocalError) throw error;
       health.writeFailed(error);
-      return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'), maxAge: STORAGE_SECONDS };
+      return STORAGE_FAILED;
     }
     return { status: Status.CREATED };
   }

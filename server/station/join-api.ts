@@ -14,7 +14,7 @@
  */
 
 import type { Environment } from '../../platform/environment.ts';
-import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
+import { type CoapReply, type RoutedRequest, Status } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, decodeJoinRequest, encodeJoinAnswer, type JoinRequest, stationReply } from '../../protocol/control/index.ts';
 import { StationCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
@@ -29,7 +29,7 @@ import type { Store } from '../storage/store.ts';
 import type { ClockSteps } from './clock-steps.ts';
 import { deviceName } from './presence.ts';
 import { addressKey, tooMany } from './rates.ts';
-import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
+import { STORAGE_FAILED, type StorageHealth } from './storage-health.ts';
 
 export interface JoinApiOptions {
   environment: Environment;
@@ -83,7 +83,7 @@ export class JoinApi {
       return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeJoinAnswer(result.deviceId) };
     } catch (error) {
       health.writeFailed(error);
-      return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'), maxAge: STORAGE_SECONDS };
+      return STORAGE_FAILED;
     }
   }
 

@@ -4,10 +4,14 @@
  * failure.
  */
 import type { Cancel, Clock, Log } from '../../platform/environment.ts';
+import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts';
 import type { Store } from '../storage/store.ts';
 
-/** s after which a device may try again when the storage has failed. */
-export const STORAGE_SECONDS = 60;
+/** The answer to a request whose write failed: the device may try again after a minute. */
+export const STORAGE_FAILED: CoapReply = {
+  ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'),
+  maxAge: 60,
+};
 
 export interface StorageHealthOptions {
   readonly clock: Clock;

@@ -70,7 +70,8 @@ export class ClientAddresses {
     // Several lines are one list (RFC 9110 §5.3).
     const text = Array.isArray(value) ? value.join(',') : value;
     if (this.#options.header === 'x-forwarded-for') return text.split(',').map(addressOf);
-    return elementsOf(text).map((element) => addressOf(forOf(element)));
+    // Broken quotes give one element without an address: the client's part might otherwise extend into the proxy's.
+    return (splitUnquoted(text, ',') ?? ['']).map((element) => addressOf(forOf(element)));
   }
 
   #warn(peer: string): void {
@@ -95,15 +96,7 @@ function addressOf(text: string): string | null {
 }
 
 /**
- * Returns the elements of Forwarded (RFC 7239 §4). Broken quotes give one element without an address: the client's part
- * might otherwise extend into the proxy's.
- */
-function elementsOf(text: string): string[] {
-  return splitUnquoted(text, ',') ?? [''];
-}
-
-/**
- * Splits outside of quoted strings, in linear time. Null if a quoted string has no end or does not follow a `=`:
+ * Splits a value of Forwarded (RFC 7239 §4) outside of quoted strings, in linear time. Null if a quoted string has no end or does not follow a `=`:
  * otherwise a forged quote could swap the inside and the outside of a proxy's well-formed element.
  */
 function splitUnquoted(text: string, separator: string): string[] | null {

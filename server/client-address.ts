@@ -96,8 +96,9 @@ function addressOf(text: string): string | null {
 }
 
 /**
- * Splits a value of Forwarded (RFC 7239 §4) outside of quoted strings, in linear time. Null if a quoted string has no end or does not follow a `=`:
- * otherwise a forged quote could swap the inside and the outside of a proxy's well-formed element.
+ * Splits a value of Forwarded (RFC 7239 §4) outside of quoted strings, in linear time. Null if a quoted string has no
+ * end or does not follow a `=`: otherwise a forged quote could swap the inside and the outside of a proxy's well-formed
+ * element.
  */
 function splitUnquoted(text: string, separator: string): string[] | null {
   const parts: string[] = [];

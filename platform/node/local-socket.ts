@@ -1,6 +1,6 @@
 /**
- * File-system sockets in a data directory, over which programs of the same machine ask the process that runs on it. Only
- * users with access to the directory reach them.
+ * File-system sockets in a data directory, over which programs of the same machine ask the process that runs on it.
+ * Only users with access to the directory reach them.
  */
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';

@@ -26,7 +26,9 @@ export interface RestOptions {
   /** Unix time, ms; default that of the process. */
   wallTime?: () => number;
   log: Log;
-  /** PEM text of certificate chain and private key, as `Certificates` has checked them; without it HTTP is in cleartext. */
+  /**
+   * PEM text of certificate chain and private key, as `Certificates` has checked them; without it HTTP is in cleartext.
+   */
   tls?: { cert: string; key: string };
   /** ms that a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;

@@ -39,7 +39,7 @@ const MAX_DOCUMENT = 64 << 20;
  * @returns a function that stops serving and removes the file
  */
 export function serveStatus(directory: string, log: Log, status: () => StationStatus): Promise<() => void> {
-  const settings = { log, unserved: 'no status for svc admin', connections: CONNECTIONS };
+  const settings = { log, failure: 'no status for svc admin', connections: CONNECTIONS };
   return serveLocally(join(directory, SOCKET), settings, (socket) => {
     socket.on('error', () => {});
     socket.setTimeout(PATIENCE, () => socket.destroy());

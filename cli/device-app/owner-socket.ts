@@ -43,7 +43,7 @@ export const MAX_REQUEST = 1_024;
  * @returns a function that stops serving and removes the file
  */
 export function serveOwner(directory: string, log: Log, invite: (request: InviteRequest) => Promise<Invitation>): Promise<() => void> {
-  const settings = { log, unserved: 'svc device invite needs this device to be stopped', connections: CONNECTIONS };
+  const settings = { log, failure: 'svc device invite needs this device to be stopped', connections: CONNECTIONS };
   return serveLocally(join(directory, SOCKET), settings, (socket) => serve(socket, invite));
 }
 

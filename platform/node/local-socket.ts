@@ -17,12 +17,12 @@ export const MAX_SOCKET_PATH = 103;
  * existing socket belongs to a dead one.
  *
  * Where the socket cannot be created (a path that is too long, a file system without sockets) this is logged as
- * `unserved`, for debugging.
+ * `failure`, for debugging.
  * @returns a function that stops serving and removes the file
  */
 export async function serveLocally(
   path: string,
-  { log, unserved, connections }: { log: Log; unserved: string; connections: number },
+  { log, failure, connections }: { log: Log; failure: string; connections: number },
   serve: (socket: Socket) => void,
 ): Promise<() => void> {
   try {
@@ -38,7 +38,7 @@ export async function serveLocally(
     await chmod(path, 0o600);
     return () => void server.close();
   } catch (error) {
-    log.debug(unserved, { error: String(error) });
+    log.debug(failure, { error: String(error) });
     return () => {};
   }
 }

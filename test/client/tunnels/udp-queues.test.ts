@@ -6,7 +6,7 @@ import type { BoundSocket } from '../../../platform/environment.ts';
 import type { Session } from '../../../runtime/session/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-/** A tunnel whose session has the parts that a flow uses, and whose socket keeps what it is given until told. */
+/** A tunnel whose session has the parts that a flow uses, and whose socket holds what it is given. */
 async function tunnel(streamId: number) {
   let receive: BoundSocketReceive = () => {};
   let fromDevice: (payload: Uint8Array) => void = () => {};

@@ -11,7 +11,7 @@ import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { DirectSearch, PathsReport } from '../runtime/rendezvous/index.ts';
-import type { Session } from '../runtime/session/index.ts';
+import type { Session, Stream, StreamOptions } from '../runtime/session/index.ts';
 import type { StationVerification } from '../runtime/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
@@ -23,7 +23,6 @@ import type { DirectPaths } from './direct-paths.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import type { ListenTunnel } from './platform.ts';
-import { Stream } from './stream.ts';
 import { askService, type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
@@ -295,8 +294,14 @@ export class Connection {
     this.#search?.trustChanged();
   }
 
-  createStream(): Stream {
-    return new Stream(this.#live);
+  /**
+   * Opens a stream to a port of the device, which can be used at once: the first bytes travel with the opening and save
+   * a round trip. `opened` of the stream says whether the device has accepted it; if it refuses, every call fails.
+   * @param port 0 to 2^32 − 1, the port of a stream listener of the device
+   * @throws LocalError INVALID_ARGUMENT; NOT_CONNECTED; STOPPED when the signal has fired, or the connection is closed
+   */
+  openStream(port: number, options: StreamOptions = {}): Stream {
+    return this.#connected().streams.open(port, options);
   }
 
   createTcpTunnel(): TcpTunnel {

@@ -34,7 +34,7 @@ export {
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { KeepAliveReport } from '../runtime/keep-alive/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../runtime/rendezvous/index.ts';
-export type { DatagramLoss, Observation, StreamStats } from '../runtime/session/index.ts';
+export { type DatagramLoss, type Observation, Stream, type StreamOptions, type StreamStats } from '../runtime/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionType } from './connection.ts';
@@ -43,7 +43,6 @@ export * from './iam/index.ts';
 export type { LogCallback, LogMessage } from './log.ts';
 export { MdnsAction, type MdnsAddress, type MdnsResult, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
 export type { ConnectionOptions } from './options.ts';
-export { Stream } from './stream.ts';
 export { TcpTunnel } from './tunnels/tcp.ts';
 export { UdpTunnel } from './tunnels/udp.ts';
 export type { UdpTunnelOptions, UdpTunnelStats } from './tunnels/udp-listener.ts';

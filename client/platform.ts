@@ -3,7 +3,7 @@
  * `node.ts` and `browser.ts` provide it; the rest of this folder does not depend on the platform.
  */
 import type { Environment } from '../platform/environment.ts';
-import type { SessionStream } from '../runtime/session/index.ts';
+import type { Stream } from '../runtime/session/index.ts';
 
 export interface ClientPlatform {
   readonly environment: Environment;
@@ -18,7 +18,7 @@ export interface ClientPlatform {
  * stream, half closes included; when it throws or the stream is refused, the TCP connection is reset.
  * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT
  */
-export type ListenTunnel = (port: number, startStream: () => SessionStream) => Promise<TunnelListener>;
+export type ListenTunnel = (port: number, startStream: () => Stream) => Promise<TunnelListener>;
 
 export interface TunnelListener {
   /** The port it listens on. */

@@ -9,7 +9,7 @@ import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import { Emitter } from '../runtime/emitter.ts';
 import type { PathsReport, PathTimes } from '../runtime/rendezvous/index.ts';
-import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../runtime/session/index.ts';
+import type { DatagramCounts, DatagramFlow, Session, Stream } from '../runtime/session/index.ts';
 
 /** Number of a connection: from 1, never reused by a device. */
 export type ConnectionRef = number;
@@ -128,7 +128,7 @@ export class DeviceConnection {
   }
 
   /** For the device: the datagrams of an accepted stream (PROTOCOL.md §12). */
-  openFlow(stream: SessionStream, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
+  openFlow(stream: Stream, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
     return this.#session.datagrams.open(stream.id, receive, counts);
   }
 

@@ -9,7 +9,7 @@ export type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { KeepAliveReport } from '../runtime/keep-alive/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../runtime/rendezvous/index.ts';
-export type { DatagramLoss, SessionStream } from '../runtime/session/index.ts';
+export type { DatagramLoss, Stream } from '../runtime/session/index.ts';
 export * from './audit/index.ts';
 export type { AuthorizationListener, AuthorizationRequest, Grant } from './authorization.ts';
 export type { CoapResource } from './coap-observers.ts';

@@ -5,7 +5,7 @@
 import type { Log } from '../platform/environment.ts';
 import { callback, check, whole } from '../protocol/arguments.ts';
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
-import type { IncomingStream, SessionStream } from '../runtime/session/index.ts';
+import type { IncomingStream, Stream } from '../runtime/session/index.ts';
 import type { DeviceConnection } from './connections.ts';
 
 /** The first ephemeral port: the device assigns ports from here on. */
@@ -20,7 +20,7 @@ export interface DeviceStream {
    * Starts the flow of data.
    * @throws LocalError STOPPED when the client gave up meanwhile; INVALID_STATE when decided before
    */
-  accept(): SessionStream;
+  accept(): Stream;
   /** Refuses the stream: the client's open fails with STOPPED. */
   refuse(code?: number): void;
 }
@@ -77,7 +77,7 @@ export class StreamListeners {
 
   /** A handler that fails ends its stream, accepted or not. */
   async #run(handler: StreamHandler, stream: IncomingStream, connection: DeviceConnection): Promise<void> {
-    let accepted: SessionStream | null = null;
+    let accepted: Stream | null = null;
     const accept = () => {
       accepted = stream.accept();
       return accepted;
@@ -87,7 +87,7 @@ export class StreamListeners {
     } catch (error) {
       this.#log.warn('a stream ended with an error', { port: stream.port, error: String(error) });
       if (accepted === null) stream.refuse(error instanceof StreamRefusal ? error.streamCode : StreamCode.SERVICE_FAILED);
-      else (accepted as SessionStream).abort(StreamCode.SERVICE_FAILED);
+      else (accepted as Stream).abort(StreamCode.SERVICE_FAILED);
     }
   }
 

@@ -18,7 +18,7 @@ export type {
 } from '../platform/environment.ts';
 export type { SocketAddress } from '../protocol/control/index.ts';
 export { type ConnectOptions, Host, type HostConfig } from '../runtime/host/index.ts';
-export type { IncomingStream, Session, SessionRequest, SessionStream } from '../runtime/session/index.ts';
+export type { IncomingStream, Session, SessionRequest, Stream } from '../runtime/session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';
 export type { SimulatedDocument } from './documents.ts';
 export type { Outage } from './faults.ts';

@@ -83,8 +83,8 @@ serve({
 
   /** Returns megabytes per second, from the first write until the device has acknowledged the end. */
   async stream({ name, bytes }: { name: string; bytes: number }) {
-    const stream = connectionOf(name).createStream();
-    await stream.open(SINK);
+    const stream = connectionOf(name).openStream(SINK);
+    await stream.opened;
     const start = performance.now();
     for (let left = bytes; left > 0; left -= CHUNK.length) await stream.write(left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK);
     await stream.close();
@@ -93,8 +93,8 @@ serve({
 
   /** Resolves when the stream is open. It continues beside the other calls. */
   async beginUpload({ name }: { name: string }) {
-    const stream = connectionOf(name).createStream();
-    await stream.open(SINK);
+    const stream = connectionOf(name).openStream(SINK);
+    await stream.opened;
     uploads.set(name, new Upload(stream));
   },
 
@@ -108,9 +108,9 @@ serve({
 
   /** Downloads without end, beside the other calls. Resolves when the first bytes arrive. */
   async beginDownload({ name }: { name: string }) {
-    const stream = connectionOf(name).createStream();
-    await stream.open(SOURCE);
-    await stream.readSome();
+    const stream = connectionOf(name).openStream(SOURCE);
+    await stream.opened;
+    await stream.read();
     downloads.set(name, { stream, begun: performance.now() });
     void drain(stream);
   },
@@ -179,7 +179,7 @@ class Upload {
 
 async function drain(stream: Stream): Promise<void> {
   try {
-    while ((await stream.readSome()).length > 0);
+    while ((await stream.read()).length > 0);
   } catch {
     // The download has ended.
   }

@@ -10,7 +10,7 @@
 import { nodeEnvironment } from '../../platform/node/index.ts';
 import { Router } from '../../protocol/coap/index.ts';
 import { Host } from '../../runtime/host/index.ts';
-import type { Session, SessionStream } from '../../runtime/session/index.ts';
+import type { Session, Stream } from '../../runtime/session/index.ts';
 import { type Pipe, type Received, subject } from './subject.ts';
 
 interface Address {
@@ -57,7 +57,7 @@ subject<Address>({
     dialing ??= open();
     const session = await (await dialing).dials.connect({ address, port, name: NAME, pin: fingerprint, firstTimeout: 250 });
     if (over === 'coap') return requests(session, received);
-    const stream = session.streams.start(PORT);
+    const stream = session.streams.open(PORT);
     void pump(stream, received);
     return pipe(session, stream);
   },
@@ -75,7 +75,7 @@ function open(host?: string, more: Partial<Parameters<typeof Host.open>[1]> = {}
   });
 }
 
-function pipe(session: Session, stream: SessionStream): Pipe {
+function pipe(session: Session, stream: Stream): Pipe {
   return { send: (data) => stream.write(data), close: () => void session.close() };
 }
 
@@ -112,9 +112,9 @@ function answering(accepted: (pipe: Pipe) => Received): (data: Uint8Array) => Ui
 }
 
 /** Passes on arriving data until the stream or its session ends. */
-async function pump(stream: SessionStream, received: Received): Promise<void> {
+async function pump(stream: Stream, received: Received): Promise<void> {
   try {
-    for (;;) received(await stream.readSome());
+    for (;;) received(await stream.read());
   } catch {
     // The stream has ended, or the session was closed.
   }

@@ -1,5 +1,5 @@
 /** Common parts of the file service of `svc device`: the store of files, and one request. */
-import type { SessionStream } from '../../device/index.ts';
+import type { Stream } from '../../device/index.ts';
 import { type FileReader, FileTransferError } from '../files/protocol.ts';
 import type { ClientTurns } from './client-turns.ts';
 import type { DiskRoom } from './disk-room.ts';
@@ -19,7 +19,7 @@ export interface FileStore {
 
 /** One request on its stream. */
 export interface FileCall {
-  readonly stream: SessionStream;
+  readonly stream: Stream;
   readonly reader: FileReader;
   /** Fingerprint. */
   readonly client: string;

@@ -7,7 +7,7 @@
  * (`leftovers.ts`).
  */
 import { statfs } from 'node:fs/promises';
-import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
+import type { Device, DeviceStream, Stream } from '../../device/index.ts';
 import type { Clock } from '../../platform/environment.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { unlessAborted } from '../../runtime/unless-aborted.ts';
@@ -42,7 +42,7 @@ export async function installFiles(
   await leftovers.open();
   const store = { directory, maxFiles, leftovers, room: new DiskRoom(() => free(directory)), costly: new ClientTurns() };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
-    let stream: SessionStream | undefined;
+    let stream: Stream | undefined;
     const client = incoming.connection.clientFingerprint;
     const grant = await device.grant(incoming.connection, 'File:Transfer', {}, () => stream?.abort(StreamCode.FORBIDDEN));
     if (grant === null) return incoming.refuse(StreamCode.FORBIDDEN);
@@ -56,9 +56,9 @@ export async function installFiles(
   });
 }
 
-async function serveOrRefuse(stream: SessionStream, client: string, store: FileStore): Promise<void> {
+async function serveOrRefuse(stream: Stream, client: string, store: FileStore): Promise<void> {
   const { signal, supersede } = supersession();
-  const reader = new FileReader({ readSome: (max) => unlessAborted(stream.readSome(max), signal) });
+  const reader = new FileReader({ read: (max) => unlessAborted(stream.read(max), signal) });
   try {
     await serve({ stream, reader, client, supersede, superseded: signal }, store);
     await stream.close();
@@ -91,7 +91,7 @@ async function freeBytes(path: string): Promise<number> {
 }
 
 /** Sends the client the reason, if it is still there, and ends the stream. Internal errors are not disclosed. */
-async function refuse(stream: SessionStream, error: unknown): Promise<void> {
+async function refuse(stream: Stream, error: unknown): Promise<void> {
   const known = error instanceof FileTransferError ? error : new FileTransferError('the file cannot be stored or read here', 'FAILED');
   try {
     await stream.write(encodeLine({ error: known.message, code: known.code }));

@@ -42,7 +42,7 @@ const LINE_FEED = 0x0a;
 
 /** The part of a stream that reading uses; the client's and the device's have it. */
 export interface ByteSource {
-  readSome(max?: number): Promise<Uint8Array>;
+  read(max?: number): Promise<Uint8Array>;
 }
 
 /** Bytes that one end already has, and their SHA-256. */
@@ -138,7 +138,7 @@ export class FileReader {
       return data;
     }
     try {
-      return await this.#source.readSome(Math.min(max, CHUNK));
+      return await this.#source.read(Math.min(max, CHUNK));
     } catch (error) {
       if (error instanceof SvcError && error.code === 'END_OF_FILE') throw new FileTransferError('the peer stopped in the middle');
       throw error;

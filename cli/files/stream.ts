@@ -48,13 +48,12 @@ export async function withFileStream<T>(
   work: (stream: Stream) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
-  const stream = connection.createStream();
+  const stream = connection.openStream(FILE_PORT);
   const abort = (): void => stream.abort();
   signal?.addEventListener('abort', abort, { once: true });
-  const opened = stream.open(FILE_PORT);
   const working = work(stream);
   try {
-    const [, result] = await Promise.all([opened, working]);
+    const [, result] = await Promise.all([stream.opened, working]);
     await ended(stream);
     return result;
   } catch (error) {
@@ -71,7 +70,7 @@ export async function withFileStream<T>(
 /** Waits for the device's end of the stream, so that our close does not cut it off. */
 async function ended(stream: Stream): Promise<void> {
   try {
-    await stream.readSome();
+    await stream.read();
   } catch (error) {
     if (error instanceof SvcError && error.code === 'END_OF_FILE') return;
     throw error;

@@ -17,8 +17,8 @@ export async function carryStandardStreams(connection: Connection, service: Forw
     if (!(error instanceof SvcError) || error.code !== 'NOT_FOUND') throw error;
     throw await missingService(connection, [service], error.message);
   });
-  const stream = connection.createStream();
-  const opened = stream.open(record.streamPort);
+  const stream = connection.openStream(record.streamPort);
+  const { opened } = stream;
   try {
     await Promise.all([opened, carry(stream, { input: process.stdin, output: process.stdout, end: endStandardOutput })]);
   } catch (error) {

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import type { Cancel, Clock } from '../../platform/environment.ts';
 import { pump, resetSocket } from '../../platform/node/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Session, SessionStream } from '../../runtime/session/index.ts';
+import type { Session, Stream } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 import { listenTcp } from '../tunnels/node-listener.ts';
 
@@ -120,9 +120,9 @@ export class TcpPort {
 
   /** The first bytes travel with the opening of the stream. */
   #carry(socket: Socket, { session, streamPort }: Target): void {
-    let stream: SessionStream;
+    let stream: Stream;
     try {
-      stream = session.streams.start(streamPort);
+      stream = session.streams.open(streamPort);
     } catch {
       // The session has just ended.
       this.#reset(socket);

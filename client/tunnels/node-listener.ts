@@ -3,11 +3,11 @@ import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { pump, resetSocket } from '../../platform/node/index.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
-import type { SessionStream } from '../../runtime/session/index.ts';
+import type { Stream } from '../../runtime/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
 
 /** See ListenTunnel. */
-export function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {
+export function listenTunnel(port: number, startStream: () => Stream): Promise<TunnelListener> {
   return listenTcp({ port, address: '127.0.0.1' }, (socket, signal) => carry(socket, startStream, signal));
 }
 
@@ -41,7 +41,7 @@ export async function listenTcp(
  * Carries one TCP connection: its first bytes travel with the opening of the stream, and it is reset when the device
  * refuses.
  */
-function carry(socket: Socket, startStream: () => SessionStream, signal: AbortSignal): void {
+function carry(socket: Socket, startStream: () => Stream, signal: AbortSignal): void {
   try {
     void pump(startStream(), socket, { signal });
   } catch {

@@ -28,7 +28,7 @@ export class TcpTunnel {
     return this.#tunnel.open(
       serviceId,
       localPort,
-      listen && ((session, streamPort, port) => listen(port, () => session.streams.start(streamPort))),
+      listen && ((session, streamPort, port) => listen(port, () => session.streams.open(streamPort))),
     );
   }
 

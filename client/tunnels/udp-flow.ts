@@ -7,7 +7,7 @@
 
 import type { Cancel, Clock } from '../../platform/environment.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
-import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../runtime/session/index.ts';
+import type { DatagramCounts, DatagramFlow, Session, Stream } from '../../runtime/session/index.ts';
 
 /** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
 export const MAX_WAITING = 16;
@@ -32,7 +32,7 @@ export interface LocalFlowOptions extends Target {
 
 export class LocalFlow {
   readonly #options: LocalFlowOptions;
-  #stream: SessionStream | null = null;
+  #stream: Stream | null = null;
   #datagrams: DatagramFlow | null = null;
   #waiting: Uint8Array[] = [];
   #state: 'open' | 'ended' | 'failed' = 'open';
@@ -49,7 +49,7 @@ export class LocalFlow {
   /** Opens the stream. Datagrams of the device may arrive at once. @throws NOT_CONNECTED when the session is over */
   start(): void {
     const { session, streamPort } = this.#options;
-    const stream = session.streams.start(streamPort);
+    const stream = session.streams.open(streamPort);
     this.#stream = stream;
     this.#begin(stream);
     stream.opened.then(
@@ -88,7 +88,7 @@ export class LocalFlow {
   }
 
   /** Called as soon as the stream has its id. */
-  #begin(stream: SessionStream): void {
+  #begin(stream: Stream): void {
     if (this.#datagrams !== null || stream.id < 0 || this.#state !== 'open') return;
     const receive = (payload: Uint8Array): void => {
       this.#lastUsed = this.#options.clock.now();
@@ -100,9 +100,9 @@ export class LocalFlow {
   }
 
   /** The end of the stream is the end of the flow. Bytes on it have no meaning yet and are ignored. */
-  async #readToEnd(stream: SessionStream): Promise<void> {
+  async #readToEnd(stream: Stream): Promise<void> {
     try {
-      for (;;) await stream.readSome();
+      for (;;) await stream.read();
     } catch (thrown) {
       const error = asSvcError(thrown);
       const isEnd = error.code === 'END_OF_FILE';

@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import { pump } from '../../platform/node/index.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
-import type { SessionStream } from '../../runtime/session/index.ts';
+import type { Stream } from '../../runtime/session/index.ts';
 import { StreamRefusal } from '../streams.ts';
 import type { PinnedAddresses } from './pinned-address.ts';
 import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
@@ -66,7 +66,7 @@ function tcpConnection(socket: Socket): TunnelConnection {
   // The only listener between connect and join.
   socket.on('error', ignore);
   return {
-    async join(stream: SessionStream) {
+    async join(stream: Stream) {
       const pumping = pump(stream, socket, { signal: aborted.signal });
       socket.resume();
       const { error } = await pumping;

@@ -11,7 +11,7 @@ import { check, checkOptions, type Kind, nonEmptyText, text, textMap, whole } fr
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../../protocol/records/index.ts';
-import type { SessionStream } from '../../runtime/session/index.ts';
+import type { Stream } from '../../runtime/session/index.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
@@ -46,7 +46,7 @@ export interface TunnelConnection {
    * Carries both ways until both directions of the stream have ended. Rejects when either side failed; both are aborted
    * then.
    */
-  join(stream: SessionStream): Promise<void>;
+  join(stream: Stream): Promise<void>;
   /** Resets the connection. */
   abort(): void;
 }

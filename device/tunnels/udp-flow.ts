@@ -9,7 +9,7 @@
 
 import type { Cancel, Clock, ConnectedSocket, Environment } from '../../platform/environment.ts';
 import { StreamCode, SvcError } from '../../protocol/errors/index.ts';
-import type { DatagramCounts, DatagramFlow, SessionStream } from '../../runtime/session/index.ts';
+import type { DatagramCounts, DatagramFlow, Stream } from '../../runtime/session/index.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { PinnedAddresses } from './pinned-address.ts';
 import type { TunnelConnection } from './tunnels.ts';
@@ -42,7 +42,7 @@ export class UdpFlow implements TunnelConnection {
   #latest: Uint8Array | null = null;
   #isStopped = false;
   #flow: DatagramFlow | null = null;
-  #stream: SessionStream | null = null;
+  #stream: Stream | null = null;
   #failure: Error | null = null;
   #ending: Promise<void> | null = null;
   #lastUsed: number;
@@ -87,7 +87,7 @@ export class UdpFlow implements TunnelConnection {
     }
   }
 
-  async join(stream: SessionStream): Promise<void> {
+  async join(stream: Stream): Promise<void> {
     if (this.#failure !== null) throw this.#failure;
     this.#stream = stream;
     this.#flow = this.#options.client.openFlow(stream, (payload) => this.#fromClient(payload), this.#options.counts);
@@ -145,7 +145,7 @@ export class UdpFlow implements TunnelConnection {
   }
 
   /** Ends our direction of the stream. */
-  #end(stream: SessionStream): Promise<void> {
+  #end(stream: Stream): Promise<void> {
     this.#ending ??= stream.close().catch(() => {});
     return this.#ending;
   }
@@ -162,9 +162,9 @@ export class UdpFlow implements TunnelConnection {
 }
 
 /** Bytes on the stream of a flow have no meaning yet and are ignored. */
-async function readToEnd(stream: SessionStream): Promise<void> {
+async function readToEnd(stream: Stream): Promise<void> {
   try {
-    for (;;) await stream.readSome();
+    for (;;) await stream.read();
   } catch (error) {
     if (!(error instanceof SvcError && error.code === 'END_OF_FILE')) throw error;
   }

@@ -25,12 +25,12 @@ const LAST_LOOK = 100;
 const KEEP_ALIVE = 60_000;
 const NOTHING = new Uint8Array(0);
 
-/** A byte stream as the pump uses it; `SessionStream` is one. One read and one write are outstanding at a time. */
+/** A byte stream as the pump uses it; `Stream` is one. One read and one write are outstanding at a time. */
 export interface ByteStream {
   /** Settles when the peer has accepted or refused a stream that we opened. */
   readonly opened?: Promise<void>;
   /** Returns at least one byte. @throws SvcError END_OF_FILE after the last; another SvcError after a reset. */
-  readSome(): Promise<Uint8Array>;
+  read(): Promise<Uint8Array>;
   /** Resolves when the data was accepted; the array may then be reused. @throws SvcError */
   write(data: Uint8Array): Promise<void>;
   /** Ends our direction; resolves when everything was acknowledged. */
@@ -182,7 +182,7 @@ async function toSocket(stream: ByteStream, socket: Socket, counts: { toSocket: 
 /** Returns null at the end of the stream. */
 export async function nextChunk(stream: ByteStream): Promise<Uint8Array | null> {
   try {
-    return await stream.readSome();
+    return await stream.read();
   } catch (error) {
     if (error instanceof SvcError && error.code === 'END_OF_FILE') return null;
     throw error;

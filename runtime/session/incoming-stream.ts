@@ -4,11 +4,11 @@
  */
 import { check, whole } from '../../protocol/arguments.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
-import type { SessionStream } from './stream.ts';
+import type { Stream } from './stream.ts';
 
 /** The two answers, implemented by the session. */
 export interface IncomingAnswers {
-  accept(): SessionStream;
+  accept(): Stream;
   refuse(code: number): void;
 }
 
@@ -33,7 +33,7 @@ export class IncomingStream {
    * Accepts: the peer's open resolves.
    * @throws INVALID_STATE when answered before; STOPPED when the peer gave up or the wait timed out
    */
-  accept(): SessionStream {
+  accept(): Stream {
     if (this.#state === 'gone') throw new LocalError('STOPPED', 'the stream is no longer offered');
     if (this.#state === 'decided') throw new LocalError('INVALID_STATE', 'the stream was accepted or refused before');
     this.#state = 'decided';

@@ -7,13 +7,13 @@ import { orElse } from '../../protocol/or-else.ts';
 import { Deferred } from '../deferred.ts';
 import { type StreamOwner, unlessOver } from './owner.ts';
 
-/** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
+/** Most bytes that one read returns, and that the WHATWG streams buffer. */
 export const MAX_READ = 65_536;
 
 const NOTHING = new Uint8Array(0);
 
 interface Read {
-  /** The buffer of readAll or of a reader; null for readSome, which takes at most `max` bytes. */
+  /** The buffer of readAll or of a reader; null for `read`, which takes at most `max` bytes. */
   readonly target: Uint8Array | null;
   /** Whether some bytes are enough. */
   readonly isPartial: boolean;
@@ -32,7 +32,7 @@ export interface ReadingOwner {
   directionEnded(): void;
 }
 
-/** The reading direction of one stream; `SessionStream` documents its calls. */
+/** The reading direction of one stream; `Stream` documents its calls. */
 export class StreamReading {
   /** Why reading has ended: END_OF_FILE, STOPPED, … */
   end: SvcError | null = null;
@@ -45,7 +45,7 @@ export class StreamReading {
     this.#stream = stream;
   }
 
-  readSome(max: number): Promise<Uint8Array> {
+  read(max: number): Promise<Uint8Array> {
     if (typeof max !== 'number' || !(max >= 1))
       return Promise.reject(new LocalError('INVALID_ARGUMENT', 'the number of bytes to read at most must be a number from 1'));
     const obstacle = this.#obstacle();
@@ -132,7 +132,7 @@ export class StreamReading {
     const request = controller.byobRequest;
     try {
       if (request?.view) request.respond((await this.#readInto(request.view as Uint8Array)).length);
-      else controller.enqueue((await this.readSome(MAX_READ)) as Uint8Array<ArrayBuffer>);
+      else controller.enqueue((await this.read(MAX_READ)) as Uint8Array<ArrayBuffer>);
     } catch (error) {
       if (this.end?.code !== 'END_OF_FILE') throw error;
       controller.close();
@@ -147,7 +147,7 @@ export class StreamReading {
     return this.#begin(target, true);
   }
 
-  /** Takes data for readSome, while no read is outstanding; also detects the end right after the last bytes. */
+  /** Takes data for `read`, while no read is outstanding; also detects the end right after the last bytes. */
   #take(max: number): Uint8Array {
     const bytes = this.#taken(max);
     const count = bytes?.length ?? 0;

@@ -5,29 +5,23 @@
  * `opened` reports whether the peer accepted. A refusal fails everything on the stream.
  *
  * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two
- * directions end independently: `close` ends ours, the peer's (`stream-reading.ts`) continues to its own end; an abort
- * of the peer ends both.
+ * directions end independently: `close` ends ours (`stream-writing.ts`), the peer's (`stream-reading.ts`) continues to
+ * its own end; an abort of the peer ends both.
  *
  * The session passes what the connection reports to `handle` and `fail`. A stream whose end is not read stays until
  * `abort` or the end of its session.
  */
 import type { CoreStreamStats } from '../../bindings/index.ts';
-import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
-import { LocalError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
+import { check, type Payload, whole } from '../../protocol/arguments.ts';
+import { LocalError, StreamCode, SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
-import { type StreamCarrier, type StreamEvent, type StreamOwner, unlessOver } from './owner.ts';
-import { MAX_READ, type ReadingOwner, StreamReading } from './stream-reading.ts';
+import { asyncDispose } from '../dispose.ts';
+import type { StreamCarrier, StreamEvent, StreamOwner } from './owner.ts';
+import { MAX_READ, StreamReading } from './stream-reading.ts';
+import { StreamWriting, type WritingOwner } from './stream-writing.ts';
 
-const DONE = Promise.resolve();
 /** Largest weight of a stream. */
-const MAX_WEIGHT = 256;
-
-interface Write {
-  readonly data: Uint8Array;
-  readonly length: number;
-  taken: number;
-  readonly result: Deferred<void>;
-}
+export const MAX_WEIGHT = 256;
 
 /** Figures of one stream since it was opened. */
 export interface StreamStats {
@@ -45,7 +39,7 @@ export interface StreamStats {
  * An open byte stream. Its methods are not async functions: those would cost three more turns of the promise queue for
  * each piece of data.
  */
-export class SessionStream implements ReadingOwner {
+export class Stream implements WritingOwner {
   /** Port the stream was opened to, 0 … 2^32 - 1. */
   readonly port: number;
 
@@ -55,28 +49,21 @@ export class SessionStream implements ReadingOwner {
    */
   onStopped: ((error: SvcError) => void) | null = null;
 
-  readonly owner: StreamOwner<SessionStream>;
+  readonly owner: StreamOwner<Stream>;
   readonly #reading = new StreamReading(this);
+  readonly #writing = new StreamWriting(this);
   #id: number;
   #opening: boolean;
   readonly #opened = Deferred.quiet<void>();
   /** Null: the core's default. */
   #weight: number | null = null;
-  #write: Write | null = null;
-  #close: Deferred<void> | null = null;
-  /** Why writing has ended; null while it has not, and after a proper close. */
-  #writeEnd: SvcError | null = null;
-  #finishing = false;
-  #finished = false;
   #endReported = false;
-  #writable: WritableStream<Uint8Array> | null = null;
-  #bytesWritten = 0;
 
   /**
-   * Streams come from `SessionStreams.open`, `SessionStreams.start` and `IncomingStream.accept`.
+   * Streams come from `SessionStreams.open` and `IncomingStream.accept`.
    * @param id of a stream that we have accepted; -1 for one that we open, which waits for `begin`
    */
-  constructor(owner: StreamOwner<SessionStream>, port: number, id = -1) {
+  constructor(owner: StreamOwner<Stream>, port: number, id = -1) {
     this.owner = owner;
     this.#id = id;
     this.#opening = id < 0;
@@ -98,14 +85,14 @@ export class SessionStream implements ReadingOwner {
     return this.#id;
   }
 
-  /** For its reading direction: we opened it, and the peer has not accepted it yet. */
+  /** For its directions: we opened it, and the peer has not accepted it yet. */
   get isOpening(): boolean {
     return this.#opening;
   }
 
   /** True once neither direction can carry data any more. */
   get ended(): boolean {
-    return this.#reading.end !== null && (this.#finished || this.#writeEnd !== null);
+    return this.#reading.end !== null && this.#writing.isOver;
   }
 
   /**
@@ -114,15 +101,15 @@ export class SessionStream implements ReadingOwner {
    * @throws OPERATION_IN_PROGRESS; END_OF_FILE after the peer's last byte; STOPPED when aborted here or there or the
    *   session ended
    */
-  readSome(max: number = MAX_READ): Promise<Uint8Array> {
-    return this.#reading.readSome(max);
+  read(max: number = MAX_READ): Promise<Uint8Array> {
+    return this.#reading.read(max);
   }
 
   /**
    * Reads exactly `length` bytes, or fewer when the peer's direction ends first: the call then resolves with the
    * partial data, and the next one throws END_OF_FILE. An end without a single byte throws END_OF_FILE at once. The
    * same at both ends.
-   * @throws as readSome; OUT_OF_MEMORY where no array has that length
+   * @throws as read; OUT_OF_MEMORY where no array has that length
    */
   readAll(length: number): Promise<Uint8Array> {
     return this.#reading.readAll(length);
@@ -135,19 +122,7 @@ export class SessionStream implements ReadingOwner {
    *   OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
   write(given: Payload): Promise<void> {
-    let data: Uint8Array;
-    try {
-      data = bytesOf('the data of a stream', given);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    const obstacle = this.#writeObstacle();
-    if (obstacle !== null) return Promise.reject(obstacle);
-    const taken = this.#give(data, 0);
-    if (taken === data.length) return DONE;
-    const write: Write = { data, length: data.length, taken, result: new Deferred() };
-    this.#write = write;
-    return write.result.promise;
+    return this.#writing.write(given);
   }
 
   /**
@@ -155,15 +130,8 @@ export class SessionStream implements ReadingOwner {
    * Closing again after that is harmless.
    * @throws OPERATION_IN_PROGRESS while a write or close runs; STOPPED
    */
-  async close(): Promise<void> {
-    if (this.#write !== null || (this.#finishing && this.#close !== null)) throw inProgress(this.#write ? 'write' : 'close');
-    if (this.#finished) return;
-    if (this.#writeEnd !== null) throw this.#writeEnd;
-    this.#finishing = true;
-    this.#close = new Deferred();
-    const { promise } = this.#close;
-    if (this.#id >= 0) this.#call((streams, id) => streams.finish(id), undefined);
-    return promise;
+  close(): Promise<void> {
+    return this.#writing.close();
   }
 
   /**
@@ -176,13 +144,32 @@ export class SessionStream implements ReadingOwner {
     check('the code of an abort', code, whole(0, 0xffff_ffff));
     const error = new LocalError('STOPPED', 'the stream was aborted');
     this.#opened.reject(error);
-    if (this.#opening) this.#finished = false;
+    if (this.#opening) this.#writing.unfinish();
     this.#reading.stop(error, code);
-    this.#stopWriting(error, code);
+    this.#writing.stop(error, code);
   }
 
   /**
-   * The reading direction as a WHATWG byte stream; do not use readSome and readAll then. Cancelling it asks the peer to
+   * Iterates over what arrives, until the peer's last byte. Leaving the loop earlier asks the peer to stop sending.
+   * @throws as read, but for END_OF_FILE
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) yield await this.read();
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== 'END_OF_FILE') throw error;
+    } finally {
+      this.#reading.stop(new LocalError('STOPPED', 'reading was ended'), StreamCode.NO_ERROR);
+    }
+  }
+
+  declare [Symbol.asyncDispose]: () => Promise<void>;
+  static {
+    asyncDispose(Stream, (stream) => stream.#dispose());
+  }
+
+  /**
+   * The reading direction as a WHATWG byte stream; do not use `read` and `readAll` then. Cancelling it asks the peer to
    * stop sending. A reader of the mode `byob` fills the caller's buffer: bulk data then leaves no garbage.
    */
   get readable(): ReadableStream<Uint8Array> {
@@ -190,18 +177,11 @@ export class SessionStream implements ReadingOwner {
   }
 
   /**
-   * The writing direction as a WHATWG stream; do not use write and close then. Aborting it resets only our direction.
+   * The writing direction as a WHATWG stream; do not use `write` and `close` then. Aborting it resets only our
+   * direction.
    */
   get writable(): WritableStream<Payload> {
-    this.#writable ??= new WritableStream<Payload>(
-      {
-        write: (chunk) => this.write(chunk),
-        close: () => this.close(),
-        abort: () => this.#stopWriting(new LocalError('STOPPED', 'writing was aborted'), StreamCode.ABORTED),
-      },
-      { highWaterMark: MAX_READ, size: (chunk) => (typeof chunk === 'string' ? chunk.length : (chunk?.byteLength ?? 0)) },
-    );
-    return this.#writable;
+    return this.#writing.writable;
   }
 
   /**
@@ -219,7 +199,7 @@ export class SessionStream implements ReadingOwner {
   stats(): StreamStats {
     return {
       bytesRead: this.#reading.bytes,
-      bytesWritten: this.#bytesWritten,
+      bytesWritten: this.#writing.bytes,
       transport: this.#id < 0 ? null : this.#call((streams, id) => streams.stats(id), null),
     };
   }
@@ -228,8 +208,7 @@ export class SessionStream implements ReadingOwner {
   begin(id: number): void {
     this.#id = id;
     if (this.#weight !== null) this.#applyWeight(this.#weight);
-    if (this.#write !== null) this.#advanceWrite(this.#write);
-    if (this.#finishing) this.#call((streams, streamId) => streams.finish(streamId), undefined);
+    this.#writing.begin();
   }
 
   /**
@@ -239,20 +218,19 @@ export class SessionStream implements ReadingOwner {
     if (event.kind === 'readable') {
       this.#reading.advance();
     } else if (event.kind === 'writable') {
-      if (this.#write !== null) this.#advanceWrite(this.#write);
+      this.#writing.advance();
     } else if (event.kind === 'finished') {
-      this.#finished = true;
-      this.#settleClose();
+      this.#writing.finished();
     } else if (event.kind === 'accepted') {
       this.#opening = false;
       this.#opened.resolve();
-      this.#settleClose();
+      this.#writing.settleClose();
     } else if (this.#opening) {
       this.#refused(event.code);
     } else if (event.kind === 'reset') {
       this.#reading.fail(streamError(event.code));
     } else {
-      this.#endWriting(streamError(event.code));
+      this.#writing.fail(streamError(event.code));
     }
   }
 
@@ -260,22 +238,20 @@ export class SessionStream implements ReadingOwner {
   fail(error: SvcError): void {
     this.#opened.reject(error);
     this.#reading.fail(error);
-    this.#endWriting(error);
+    this.#writing.fail(error);
   }
 
-  /** The peer may acknowledge all our data before it accepts the stream: data of a refused stream has not arrived. */
-  #settleClose(): void {
-    if (this.#opening || !this.#finished) return;
-    this.#close?.resolve();
-    this.#close = null;
-    this.directionEnded();
+  /** After `close`: until that is done. Otherwise what runs over the stream was interrupted. */
+  async #dispose(): Promise<void> {
+    await this.#writing.closed();
+    this.abort();
   }
 
   #refused(code: number): void {
     this.#call((streams, id) => streams.reset(id, code), undefined);
     this.#call((streams, id) => streams.stop(id, code), undefined);
     this.#opening = false;
-    this.#finished = false;
+    this.#writing.unfinish();
     this.fail(streamError(code));
   }
 
@@ -287,63 +263,9 @@ export class SessionStream implements ReadingOwner {
     return this.owner.whileOpen(() => call(this.owner.connection.streams, this.#id), instead);
   }
 
-  #writeObstacle(): SvcError | null {
-    if (this.#write !== null) return inProgress('write');
-    if (this.#writeEnd !== null) return this.#writeEnd;
-    return this.#finishing ? new LocalError('CLOSED', 'the stream is closed for writing') : null;
-  }
-
-  #advanceWrite(write: Write): void {
-    const isWhole = write.data.length === write.length;
-    if (isWhole) write.taken += this.#give(write.data, write.taken);
-    if (isWhole && write.taken < write.length) return;
-    this.#write = null;
-    if (isWhole) write.result.resolve();
-    else write.result.reject(new LocalError('INVALID_ARGUMENT', 'the array of a write was resized or transferred before its end'));
-  }
-
-  /** @returns how many bytes of `data` from `start` on were taken */
-  #give(data: Uint8Array, start: number): number {
-    if (this.#id < 0) return 0;
-    let at = start;
-    for (let count = 1; count > 0 && at < data.length; at += count) count = this.#copy(data, at);
-    this.#bytesWritten += at - start;
-    return at - start;
-  }
-
-  /** Runs for every piece of data: no closure within. */
-  #copy(data: Uint8Array, start: number): number {
-    try {
-      return this.owner.connection.streams.write(this.#id, data, start, data.length);
-    } catch (error) {
-      return unlessOver(error, 0);
-    }
-  }
-
-  #stopWriting(error: SvcError, code: number): void {
-    if (this.#finished || this.#writeEnd !== null) return;
-    if (this.#id >= 0) this.#call((streams, id) => streams.reset(id, code), undefined);
-    this.#endWriting(error);
-  }
-
-  #endWriting(error: SvcError): void {
-    if (this.#finished || this.#writeEnd !== null) return;
-    this.#writeEnd = error;
-    this.#write?.result.reject(error);
-    this.#close?.reject(error);
-    this.#write = null;
-    this.#close = null;
-    this.onStopped?.(error);
-    this.directionEnded();
-  }
-
   directionEnded(): void {
     if (this.#endReported || !this.ended) return;
     this.#endReported = true;
     this.owner.ended(this);
   }
-}
-
-function inProgress(operation: 'write' | 'close'): LocalError {
-  return new LocalError('OPERATION_IN_PROGRESS', `a ${operation} is still running on this stream`);
 }

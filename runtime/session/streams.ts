@@ -5,19 +5,20 @@
  * When the peer grants no more streams, opens wait in a queue until it does. Without a listener an offered stream is
  * refused at once.
  */
+import { signal as aSignal, check, checkOptions, whole } from '../../protocol/arguments.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
 import { guarded } from '../emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
 import type { SessionOwner, StreamOwner } from './owner.ts';
-import { SessionStream } from './stream.ts';
+import { MAX_WEIGHT, Stream } from './stream.ts';
 
 /** Options of a stream to open. */
-export interface OpenStreamOptions {
-  /** Ends the open with STOPPED when it fires. */
-  signal?: AbortSignal;
-  /** Share of our direction among the session's byte streams, 1 to 256; default 16. See `SessionStream.setWeight`. */
-  weight?: number;
+export interface StreamOptions {
+  /** Aborts the stream when it fires before the peer has accepted it. */
+  readonly signal?: AbortSignal;
+  /** Share of our direction among the session's byte streams, 1 to 256; default 16. See `Stream.setWeight`. */
+  readonly weight?: number;
 }
 
 /** The part of a session that its streams use. */
@@ -32,12 +33,12 @@ export type StreamConnectionEvent = Extract<
 >;
 
 /** Byte streams of one session. */
-export class SessionStreams implements StreamOwner<SessionStream> {
+export class SessionStreams implements StreamOwner<Stream> {
   readonly connection: Connection;
   readonly #session: StreamsOwner;
-  readonly #queue = new Set<SessionStream>();
+  readonly #queue = new Set<Stream>();
   readonly #offered = new Map<number, IncomingStream>();
-  readonly #streams = new Map<number, SessionStream>();
+  readonly #streams = new Map<number, Stream>();
 
   constructor(session: StreamsOwner) {
     this.#session = session;
@@ -50,39 +51,26 @@ export class SessionStreams implements StreamOwner<SessionStream> {
   }
 
   /**
-   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
-   * that opened the session can (PROTOCOL.md §5.3).
+   * Opens a byte stream, without waiting for the peer: early data leaves with the opening and saves a round trip. Until
+   * the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of the stream reports
+   * acceptance; after a refusal every call fails with its error, and the peer discards early data. While the peer
+   * grants no more streams, it waits. Only the end that opened the session can (PROTOCOL.md §5.3).
    * @param port 0 … 2^32 - 1
-   * @throws INVALID_STATE at the end that accepted the session; NOT_CONNECTED when the session is over; STOPPED:
-   *   refused, no listener, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   * @throws LocalError INVALID_STATE at the end that accepted the session; NOT_CONNECTED when the session is over;
+   *   STOPPED when `signal` has fired; INVALID_ARGUMENT
    */
-  async open(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
-    if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
-    const stream = this.start(port, options);
-    const cancel = (): void => stream.abort();
-    signal?.addEventListener('abort', cancel, { once: true });
-    try {
-      await stream.opened;
-      return stream;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
-  }
-
-  /**
-   * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
-   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of
-   * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
-   * @throws as open, for errors that are known at once
-   */
-  start(port: number, { weight }: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
+  open(port: number, options: StreamOptions = {}): Stream {
+    check('the stream port', port, whole(0, 0xffff_ffff));
+    checkOptions('a stream', options, { signal: aSignal, weight: whole(1, MAX_WEIGHT) });
     this.#session.assertOpen();
     if (!this.connection.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
-    if (!Number.isInteger(port) || port < 0 || port > 0xffffffff) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
-    const stream = new SessionStream(this, port);
+    const { signal, weight } = options;
+    if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
+    const stream = new Stream(this, port);
     if (weight !== undefined) stream.setWeight(weight);
     this.#queue.add(stream);
     this.#openQueued();
+    if (signal !== undefined) abortOpening(stream, signal);
     return stream;
   }
 
@@ -109,7 +97,7 @@ export class SessionStreams implements StreamOwner<SessionStream> {
   }
 
   /** For the streams: both directions are over. */
-  ended(stream: SessionStream): void {
+  ended(stream: Stream): void {
     if (stream.id < 0) this.#queue.delete(stream);
     else this.#streams.delete(stream.id);
   }
@@ -152,9 +140,16 @@ export class SessionStreams implements StreamOwner<SessionStream> {
     this.#session.whileOpen(() => this.connection.streams.refuse(id, code), undefined);
   }
 
-  #adopt(id: number, port: number): SessionStream {
-    const stream = new SessionStream(this, port, id);
+  #adopt(id: number, port: number): Stream {
+    const stream = new Stream(this, port, id);
     this.#streams.set(id, stream);
     return stream;
   }
+}
+
+function abortOpening(stream: Stream, signal: AbortSignal): void {
+  const abort = (): void => stream.abort();
+  const settled = (): void => signal.removeEventListener('abort', abort);
+  signal.addEventListener('abort', abort, { once: true });
+  stream.opened.then(settled, settled);
 }

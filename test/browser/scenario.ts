@@ -64,8 +64,8 @@ async function observed(connection: Connection, device: Device): Promise<string[
 
 /** Number of bytes that the device echoed unchanged. */
 async function echoed(connection: Connection): Promise<number> {
-  const stream = connection.createStream();
-  await stream.open(1);
+  const stream = connection.openStream(1);
+  await stream.opened;
   const data = Uint8Array.from({ length: LENGTH }, (_, index) => (index * 31) & 0xff);
   const sent = stream.write(data).then(() => stream.close());
   const back = await stream.readAll(LENGTH);
@@ -115,7 +115,7 @@ class Device {
 
 async function echo(stream: ReturnType<Parameters<NonNullable<Session['onStream']>>[0]['accept']>): Promise<void> {
   try {
-    for (;;) await stream.write(await stream.readSome());
+    for (;;) await stream.write(await stream.read());
   } catch {
     await stream.close();
   }

@@ -140,7 +140,7 @@ describe('file protocol', () => {
   const source = (...pieces: (string | Uint8Array)[]) => {
     const queue = pieces.map((piece) => (typeof piece === 'string' ? new TextEncoder().encode(piece) : piece));
     return {
-      readSome: async () => {
+      read: async () => {
         const next = queue.shift();
         if (next === undefined) throw new LocalError('END_OF_FILE', 'end');
         return next;

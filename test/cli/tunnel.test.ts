@@ -196,7 +196,7 @@ describe('a service over standard input and output', () => {
     isAborted = false;
     readonly #reading = this.says[Symbol.asyncIterator]();
 
-    async readSome(): Promise<Uint8Array> {
+    async read(): Promise<Uint8Array> {
       const { value, done } = await this.#reading.next();
       if (done === true) throw new RemoteError('END_OF_FILE', 'the stream has ended');
       return value;

@@ -63,7 +63,7 @@ describe('every function refuses a wrong type:', () => {
       endOfDirectCandidates: [],
       createCoap: ['GET', '/x'],
       passwordAuthenticate: ['ann', 'secret'],
-      createStream: [],
+      openStream: [],
       createTcpTunnel: [],
       createUdpTunnel: [],
       findService: ['tcp', 'web'],

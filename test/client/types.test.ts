@@ -45,7 +45,7 @@ describe('the type', () => {
   });
 
   test('Stream', () => {
-    expectTypeOf<Connection['createStream']>().returns.toEqualTypeOf<Stream>();
+    expectTypeOf<Connection['openStream']>().returns.toEqualTypeOf<Stream>();
     expectTypeOf<Stream>().toHaveProperty('readAll').returns.resolves.toExtend<Uint8Array>();
   });
 

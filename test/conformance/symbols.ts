@@ -66,7 +66,7 @@ export class Symbols {
   returnsPromise(symbol: string): boolean {
     const { module = '', name = '', member } = partsOf(symbol) ?? {};
     const declaration = declarationOf(join(this.#dist, ENTRIES[module] ?? module), name) ?? '';
-    return new RegExp(`^ +${member}(?:<[^>]*>)?\\([^;]*(?:{[^}]*}[^;]*)*\\): Promise<`, 'm').test(declaration);
+    return new RegExp(`^ +(?:get )?${member}(?:<[^>]*>)?\\([^;]*(?:{[^}]*}[^;]*)*\\): Promise<`, 'm').test(declaration);
   }
 }
 

@@ -24,7 +24,7 @@ import { PasswordAuthenticationRequest } from '../../device/password/requests.ts
 import { silentLog } from '../../platform/environment.ts';
 import { IncomingStream } from '../../runtime/session/incoming-stream.ts';
 import type { StreamOwner } from '../../runtime/session/owner.ts';
-import { SessionStream } from '../../runtime/session/stream.ts';
+import { Stream } from '../../runtime/session/stream.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
@@ -195,11 +195,11 @@ describe('every function refuses a wrong type:', () => {
       getResponseMessage: [],
       getResponseMessageFormat: [],
     });
-    const stream = new SessionStream({} as StreamOwner<SessionStream>, 7, 4);
-    expect(await takenWrongly('SessionStream.readSome', (max) => stream.readSome(max), [1])).toEqual([]);
-    expect(await takenWrongly('SessionStream.readAll', (length) => stream.readAll(length), [1])).toEqual([]);
-    expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
-    expect(await takenWrongly('SessionStream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
+    const stream = new Stream({} as StreamOwner<Stream>, 7, 4);
+    expect(await takenWrongly('Stream.read', (max) => stream.read(max), [1])).toEqual([]);
+    expect(await takenWrongly('Stream.readAll', (length) => stream.readAll(length), [1])).toEqual([]);
+    expect(await takenWrongly('Stream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
+    expect(await takenWrongly('Stream.setWeight', (weight) => stream.setWeight(weight), [1])).toEqual([]);
     const incoming = new IncomingStream(7, { accept: () => stream, refuse: () => {} });
     expect(await takenWrongly('IncomingStream.refuse', (code) => incoming.refuse(code), [1])).toEqual([]);
   });

@@ -67,8 +67,8 @@ test('stream segments: raised and lowered while streams run, which wait and lose
   const connection = await fixture.connected();
   const send = async (): Promise<number> => {
     const began = fixture.sim.now;
-    const stream = connection.createStream();
-    await fixture.settle(stream.open(1));
+    const stream = connection.openStream(1);
+    await fixture.settle(stream.opened);
     await fixture.settle(stream.write(new Uint8Array(1_000_000)));
     await fixture.settle(stream.close());
     return fixture.sim.now - began;

@@ -21,7 +21,7 @@ import {
   LocalError,
   type PushNotification,
   type ServiceInvocation,
-  type SessionStream,
+  type Stream,
 } from '../../device/index.ts';
 import { fileError } from '../../platform/node/files.ts';
 import { STATION_PORT } from '../support/fixture/identifiers.ts';
@@ -39,15 +39,14 @@ async function incoming() {
   const { device } = await fixture.attached();
   const arrived = new Promise<DeviceStream>((resolve) => device.addStreamListener(PORT, resolve));
   const connection = await fixture.connected();
-  const client = connection.createStream();
-  const opening = client.open(PORT);
-  return { device, connection, client, opening, arrived: await fixture.settle(arrived) };
+  const client = connection.openStream(PORT);
+  return { device, connection, client, opening: client.opened, arrived: await fixture.settle(arrived) };
 }
 
 /** Both ends of an open stream. */
 async function both() {
   const { client, opening, arrived, ...rest } = await incoming();
-  const stream: SessionStream = arrived.accept();
+  const stream: Stream = arrived.accept();
   await fixture.settle(opening);
   return { client, stream, ...rest };
 }
@@ -66,11 +65,11 @@ describe('a stream of the device', () => {
   test('reads available bytes, reads a length, and reads to the end', { tags: ['slow'] }, async () => {
     const { client, stream } = await both();
     await fixture.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
-    expect(await fixture.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
+    expect(await fixture.settle(stream.read(2))).toEqual(new Uint8Array([1, 2]));
     expect(await fixture.settle(stream.readAll(3))).toEqual(new Uint8Array([3, 4, 5]));
     await fixture.settle(client.close());
     expect(await fixture.settle(stream.readAll(100))).toEqual(new Uint8Array([6, 7]));
-    expect(await fixture.code(stream.readSome())).toBe('END_OF_FILE');
+    expect(await fixture.code(stream.read())).toBe('END_OF_FILE');
   });
 
   test('writes and closes: the client reads to the end', { tags: ['slow'] }, async () => {
@@ -79,12 +78,12 @@ describe('a stream of the device', () => {
     await fixture.settle(stream.close());
     expect(await fixture.code(stream.write(new Uint8Array(1)))).toBe('CLOSED');
     expect(await fixture.settle(client.readAll(2))).toEqual(new Uint8Array([8, 9]));
-    expect(await fixture.code(client.readSome())).toBe('END_OF_FILE');
+    expect(await fixture.code(client.read())).toBe('END_OF_FILE');
   });
 
   test('aborts: pending operations end with STOPPED at both ends', { tags: ['slow'] }, async () => {
     const { client, stream } = await both();
-    const reads = Promise.allSettled([stream.readSome(), client.readSome()]);
+    const reads = Promise.allSettled([stream.read(), client.read()]);
     stream.abort();
     const codes = (await fixture.settle(reads)).map((read) => read.status === 'rejected' && read.reason.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED']);

@@ -4,12 +4,12 @@ import type { DeviceConnection } from '../../device/connections.ts';
 import { type StreamHandler, StreamListeners } from '../../device/streams.ts';
 import { silentLog } from '../../platform/environment.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
-import type { IncomingStream, SessionStream } from '../../runtime/session/index.ts';
+import type { IncomingStream, Stream } from '../../runtime/session/index.ts';
 
 /** The outcome of a stream to port 7 at a listener on port `port`. */
 async function outcome(port: number, handler: StreamHandler): Promise<string[]> {
   const calls: string[] = [];
-  const accepted = { abort: (code: number) => calls.push(`abort ${code}`) } as unknown as SessionStream;
+  const accepted = { abort: (code: number) => calls.push(`abort ${code}`) } as unknown as Stream;
   const stream = {
     port: 7,
     refuse: (code: number) => calls.push(`refuse ${code}`),

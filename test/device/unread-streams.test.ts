@@ -22,8 +22,8 @@ test('unread streams that fill their memory are an event and a line of the log; 
   const other = await fixture.connected();
   expect(other.stats().sendCredit).toBeGreaterThan(1.5 * LEAST);
   for (let i = 0; i < 5; i++) {
-    const stream = connection.createStream();
-    await fixture.settle(stream.open(PORT));
+    const stream = connection.openStream(PORT);
+    await fixture.settle(stream.opened);
     void stream.write(new Uint8Array(200_000)).then(() => stream.close());
     await fixture.sim.run(() => accepted.length > i && connection.stats().bytesInFlight === 0);
   }

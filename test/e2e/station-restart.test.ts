@@ -37,7 +37,7 @@ async function echoDevice(options: DeviceOptions = {}): Promise<DeviceUnderTest>
   const under = await fixture.attached(options);
   under.device.addStreamListener(PORT, async (incoming) => {
     const stream = incoming.accept();
-    for (let part = await readSome(stream); part !== null; part = await readSome(stream)) await stream.write(part);
+    for (let part = await read(stream); part !== null; part = await read(stream)) await stream.write(part);
     await stream.close();
   });
   under.device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
@@ -46,9 +46,9 @@ async function echoDevice(options: DeviceOptions = {}): Promise<DeviceUnderTest>
 }
 
 /** Null at the end. */
-async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
+async function read(stream: { read(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
   try {
-    return await stream.readSome();
+    return await stream.read();
   } catch (error) {
     if ((error as { code: string }).code === 'END_OF_FILE') return null;
     throw error;
@@ -61,8 +61,8 @@ function pattern(length: number): Uint8Array {
 
 /** Sends bytes to the device and back. Resolves with the longest pause between two reads, ms. */
 async function echo(connection: Connection, bytes: Uint8Array): Promise<number> {
-  const stream = connection.createStream();
-  await stream.open(PORT);
+  const stream = connection.openStream(PORT);
+  await stream.opened;
   const writing = (async () => {
     for (let at = 0; at < bytes.length; at += 10_000) await stream.write(bytes.subarray(at, at + 10_000));
     await stream.close();
@@ -70,7 +70,7 @@ async function echo(connection: Connection, bytes: Uint8Array): Promise<number> 
   let got = 0;
   let [last, longest] = [fixture.sim.now, 0];
   for (;;) {
-    const part = await readSome(stream);
+    const part = await read(stream);
     if (part === null) break;
     longest = Math.max(longest, fixture.sim.now - last);
     last = fixture.sim.now;
@@ -150,11 +150,11 @@ describe('a base station with many devices', () => {
     const { device } = await fixture.attached({ deviceId });
     device.addStreamListener(PORT, async (incoming) => {
       const stream = incoming.accept();
-      for (let part = await readSome(stream); part !== null; part = await readSome(stream)) arrivals.push(fixture.sim.now);
+      for (let part = await read(stream); part !== null; part = await read(stream)) arrivals.push(fixture.sim.now);
     });
     const connection = await fixture.connected({ DeviceId: deviceId });
-    const stream = connection.createStream();
-    await fixture.settle(stream.open(PORT));
+    const stream = connection.openStream(PORT);
+    await fixture.settle(stream.opened);
     const { clock } = fixture.sim.host(`clock of ${deviceId}`);
     const write = (): void => {
       stream.write(pattern(1_000)).then(
@@ -209,7 +209,7 @@ describe('an idle connection', () => {
       await new Promise<void>((resolve) => void fixture.sim.host('later').clock.schedule(45_000, resolve));
       await incoming.accept().close();
     });
-    const opened = connection.createStream().open(PORT + 1);
+    const opened = connection.openStream(PORT + 1).opened;
     await fixture.sim.run(200);
     const coap = connection.createCoap('PUT', '/body');
     coap.setRequestPayload(60, pattern(900_000));

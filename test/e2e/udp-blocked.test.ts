@@ -29,16 +29,16 @@ async function echoDevice(): Promise<void> {
   const { device } = await fixture.attached({ environment: home });
   device.addStreamListener(PORT, async (incoming) => {
     const stream = incoming.accept();
-    for (let part = await readSome(stream); part !== null; part = await readSome(stream)) await stream.write(part);
+    for (let part = await read(stream); part !== null; part = await read(stream)) await stream.write(part);
     await stream.close();
   });
   device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
 }
 
 /** Null at the end. */
-async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
+async function read(stream: { read(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
   try {
-    return await stream.readSome();
+    return await stream.read();
   } catch (error) {
     if ((error as { code: string }).code === 'END_OF_FILE') return null;
     throw error;
@@ -63,8 +63,8 @@ function counted(at: number, length: number): Uint8Array {
  * @returns the longest pause between two reads, ms
  */
 async function echo(connection: Connection, time: number, size = 2_000): Promise<number> {
-  const stream = connection.createStream();
-  await stream.open(PORT);
+  const stream = connection.openStream(PORT);
+  await stream.opened;
   const end = fixture.sim.now + time;
   let sent = 0;
   const writing = (async () => {
@@ -77,7 +77,7 @@ async function echo(connection: Connection, time: number, size = 2_000): Promise
   })();
   let got = 0;
   let [last, longest] = [fixture.sim.now, 0];
-  for (let part = await readSome(stream); part !== null; part = await readSome(stream)) {
+  for (let part = await read(stream); part !== null; part = await read(stream)) {
     longest = Math.max(longest, fixture.sim.now - last);
     last = fixture.sim.now;
     if (Buffer.compare(part, counted(got, part.length)) !== 0) throw new Error(`bytes behind ${got} are others`);

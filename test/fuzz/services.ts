@@ -34,7 +34,7 @@ const fileService: Target = {
         requests.map((request) => utf8.encode(request)),
       );
       const reader = new FileReader({
-        async readSome(max = 1) {
+        async read(max = 1) {
           if (left.length === 0) throw new LocalError('END_OF_FILE', 'end');
           const part = left.subarray(0, 1 + below(random, Math.max(1, max)));
           left = left.subarray(part.length);

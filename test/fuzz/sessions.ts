@@ -8,9 +8,10 @@
 import { Core, type CoreStats } from '../../bindings/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { Host } from '../../runtime/host/index.ts';
-import type { Session, SessionStream } from '../../runtime/session/index.ts';
+import type { Session, Stream } from '../../runtime/session/index.ts';
 import type { Random, SimulatedHost, Simulation } from '../../testing/index.ts';
 import { NAME, PORT, StreamPort, startDevice } from '../runtime/stack/support.ts';
+import { openedStream } from '../support/opened-stream.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { below, chance, pick } from './mutate.ts';
 import type { Target } from './target.ts';
@@ -28,7 +29,7 @@ class SessionFuzz {
   readonly #errors: string[] = [];
   readonly #cores: { core: Core; clean: CoreStats }[] = [];
   readonly #sessions: Session[] = [];
-  readonly #streams: SessionStream[] = [];
+  readonly #streams: Stream[] = [];
   #client: Host | null = null;
   #clientHost: SimulatedHost | null = null;
   #deviceHost: SimulatedHost | null = null;
@@ -217,11 +218,11 @@ class SessionFuzz {
   async #open(session: Session): Promise<void> {
     const port = pick(this.#random, [StreamPort.ECHO, StreamPort.ECHO, StreamPort.SINK, StreamPort.NEVER_READ, 99, -1, 2 ** 32]);
     const weight = chance(this.#random, 0.5) ? {} : { weight: below(this.#random, 300) };
-    if (chance(this.#random, 0.5)) this.#streams.push(session.streams.start(port, weight));
-    else this.#streams.push(await session.streams.open(port, { ...weight, ...this.#signal(0.1) }));
+    if (chance(this.#random, 0.5)) this.#streams.push(session.streams.open(port, weight));
+    else this.#streams.push(await openedStream(session, port, { ...weight, ...this.#signal(0.1) }));
   }
 
-  #stream(stream: SessionStream | undefined): void {
+  #stream(stream: Stream | undefined): void {
     if (stream === undefined) return;
     const random = this.#random;
     switch (below(random, 8)) {
@@ -230,7 +231,7 @@ class SessionFuzz {
         this.#watch(stream.write(random.bytes(below(random, pick(random, [1, 1000, 300_000])))));
         break;
       case 2:
-        this.#watch(stream.readSome(chance(random, 0.5) ? 1 + below(random, 5000) : undefined));
+        this.#watch(stream.read(chance(random, 0.5) ? 1 + below(random, 5000) : undefined));
         break;
       case 3:
         this.#watch(stream.readAll(below(random, 20_000)));

@@ -119,13 +119,13 @@ async function run(
   const fingerprints = { client: connection.getClientFingerprint(), device: device.deviceFingerprint };
   await ask('POST', '/upper', Buffer.from('before'));
   const sent = [random(STREAM_BYTES), random(STREAM_BYTES)] as const;
-  const stream = connection.createStream();
+  const stream = connection.openStream(STREAM_PORT);
   const echoed: Uint8Array[] = [];
   const send = async (data: Uint8Array): Promise<void> => {
     await fixture.settle(stream.write(data));
     echoed.push(await fixture.settle(stream.readAll(data.length)));
   };
-  await fixture.settle(stream.open(STREAM_PORT));
+  await fixture.settle(stream.opened);
   await send(sent[0]);
   await updateKeys();
   await ask('POST', '/upper', Buffer.from('after'));
@@ -146,7 +146,7 @@ function serve(device: Device): void {
   device.addStreamListener(STREAM_PORT, async ({ accept }) => {
     const stream = accept();
     try {
-      for (;;) await stream.write(await stream.readSome());
+      for (;;) await stream.write(await stream.read());
     } catch {
       await stream.close();
     }

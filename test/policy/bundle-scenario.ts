@@ -4,6 +4,7 @@
  */
 import { fingerprint, Router } from '../../protocol/index.ts';
 import { Host, type Session, Simulation } from '../../testing/index.ts';
+import { openedStream } from '../support/opened-stream.ts';
 
 export async function scenario(): Promise<Record<string, unknown>> {
   const simulation = new Simulation({ seed: 7, link: { delay: 5, loss: 0.02 } });
@@ -35,7 +36,7 @@ async function run(device: Parameters<typeof Host.open>[0], client: Parameters<t
   });
   const response = await session.request({ method: 'GET', path: '/hello' });
 
-  const stream = await session.streams.open(1);
+  const stream = await openedStream(session, 1);
   const data = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 31) & 0xff);
   const sent = stream.write(data).then(() => stream.close());
   const back = await stream.readAll(data.length);
@@ -51,12 +52,12 @@ async function run(device: Parameters<typeof Host.open>[0], client: Parameters<t
 }
 
 async function echo(stream: {
-  readSome(): Promise<Uint8Array>;
+  read(): Promise<Uint8Array>;
   write(data: Uint8Array): Promise<void>;
   close(): Promise<void>;
 }): Promise<void> {
   try {
-    for (;;) await stream.write(await stream.readSome());
+    for (;;) await stream.write(await stream.read());
   } catch {
     await stream.close();
   }

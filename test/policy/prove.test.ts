@@ -241,7 +241,7 @@ describe('where a symbol is', () => {
     ['device:Device.start', 'device/device.ts', 'Device', true],
     ['client:errorGetMessage', 'protocol/errors/catalogue.ts', 'errorMeaning', true],
     ['client:SvcClient.stop', 'client/node.ts', 'SvcClient', true],
-    ['device:SessionStream.write', 'runtime/session/stream.ts', 'SessionStream', true],
+    ['device:Stream.write', 'runtime/session/stream.ts', 'Stream', true],
     ['device:DeviceStream.accept', 'device/streams.ts', 'DeviceStream', false],
   ])('%s', (symbol, file, name, isValue) => {
     expect(placeOf(root, symbol)).toMatchObject({ file, name, isValue });

@@ -89,7 +89,7 @@ class Half {
     return this.#from.over && this.#to.over;
   }
 
-  async readSome(max = WINDOW): Promise<Uint8Array> {
+  async read(max = WINDOW): Promise<Uint8Array> {
     const data = await this.#from.read(max);
     this.#count(data.length);
     return data;
@@ -140,15 +140,16 @@ export class MemoryDevice {
    */
   connection(client = 'a'.repeat(64), cutAfter = Number.POSITIVE_INFINITY): Connection {
     let left = cutAfter;
-    const createStream = () => {
+    const openStream = (port: number) => {
       const [up, down] = [new Pipe(), new Pipe()];
       const near = new Half(down, up, (bytes) => {
         left -= bytes;
         if (left < 0) near.abort();
       });
-      return Object.assign(near, { open: async (port: number) => this.#serve(port, client, new Half(up, down)) });
+      this.#serve(port, client, new Half(up, down));
+      return Object.assign(near, { opened: Promise.resolve() });
     };
-    return { createStream } as unknown as Connection;
+    return { openStream } as unknown as Connection;
   }
 
   #serve(port: number, clientFingerprint: string, half: Half): void {

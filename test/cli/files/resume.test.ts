@@ -205,9 +205,9 @@ describe('a damaged file', () => {
     await writeFile(source, content(8));
     let left = times;
     const connection = memory.connection();
-    const createStream = connection.createStream.bind(connection);
-    connection.createStream = () => {
-      const stream = createStream();
+    const openStream = connection.openStream.bind(connection);
+    connection.openStream = (port) => {
+      const stream = openStream(port);
       const write = stream.write.bind(stream);
       stream.write = (data) => {
         const text = new TextDecoder().decode(data as Uint8Array);
@@ -256,8 +256,8 @@ describe('on the disk of the device', () => {
     const small = new MemoryDevice();
     await installFiles(small.device, directory, { clock, free });
     const begin = async (_: unknown, index: number) => {
-      const stream = small.connection().createStream();
-      await stream.open(FILE_PORT);
+      const stream = small.connection().openStream(FILE_PORT);
+      await stream.opened;
       await stream.write(encodeLine({ op: 'send', name: `file${index}`, size: MIB, replace: true }));
       const reader = new FileReader(stream);
       expect(await reader.readLine()).toMatchObject({ offset: 0 });
@@ -303,8 +303,8 @@ test.each([
   ['neither pieces nor an end', '{"offset":0}\n{"bytes":-1}\n', /more than was announced/],
   ['no line', '{"offset":0}\nabc\n', /not JSON/],
 ])('a client that sends %s is refused, and makes no file', async (_, sent, refusal) => {
-  const stream = memory.connection().createStream();
-  await stream.open(FILE_PORT);
+  const stream = memory.connection().openStream(FILE_PORT);
+  await stream.opened;
   const reader = new FileReader(stream);
   await stream.write(encodeLine({ op: 'send', name: 'file', size: 3 }));
   expect(await reader.readLine()).toMatchObject({ offset: 0 });

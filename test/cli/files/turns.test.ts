@@ -27,8 +27,8 @@ test('the device hashes one file at a time for a client, which delays its own re
   await truncate(join(directory, 'large'), 32 << 20);
   const answered: string[] = [];
   const ask = async (client: string, name: string, offset: number): Promise<void> => {
-    const stream = memory.connection(client).createStream();
-    await stream.open(FILE_PORT);
+    const stream = memory.connection(client).openStream(FILE_PORT);
+    await stream.opened;
     await stream.write(encodeLine({ op: 'get', name, offset, sha256: '0'.repeat(64) }));
     await new FileReader(stream).readLine();
     answered.push(`${name} of ${client[0]}`);
@@ -67,8 +67,8 @@ function heldTurns() {
 }
 
 async function request(line: Record<string, unknown>) {
-  const stream = memory.connection('a'.repeat(64)).createStream();
-  await stream.open(FILE_PORT);
+  const stream = memory.connection('a'.repeat(64)).openStream(FILE_PORT);
+  await stream.opened;
   await stream.write(encodeLine(line));
   return { stream, reader: new FileReader(stream) };
 }

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConnectionEvent, LocalError, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
 import { silentLog, withLog } from '../../../platform/environment.ts';
+import { thrownCode } from '../../support/code-of.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
@@ -199,7 +200,7 @@ describe('the end of a connection', () => {
     expect(events).toEqual(['CONNECTED', 'CLOSED']);
     expect(atDevice).toEqual(['OPENED', 'CLOSED']);
     expect(() => connection.getType()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
-    expect(await fixture.code(connection.createStream().open(1))).toBe('STOPPED');
+    expect(thrownCode(() => connection.openStream(1))).toBe('STOPPED');
     expect(connection.closeReason).toBeNull();
     expect(() => device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });

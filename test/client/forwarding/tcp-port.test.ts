@@ -8,12 +8,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../runtime/deferred.ts';
-import type { Session, SessionStream } from '../../../runtime/session/index.ts';
+import type { Session, Stream } from '../../../runtime/session/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 /** A stream that keeps what is written, and sends nothing. */
-class Stream {
+class ScriptedStream {
   readonly opened: Promise<void>;
   written = '';
   readonly #opening = Deferred.quiet<void>();
@@ -28,7 +28,7 @@ class Stream {
     this.#end.reject(error);
   }
 
-  readSome(): Promise<Uint8Array> {
+  read(): Promise<Uint8Array> {
     return this.#end.promise;
   }
 
@@ -50,14 +50,14 @@ class Stream {
 class ScriptedSession {
   isOpen = true;
   restReason: SvcError | null = null;
-  readonly opened: Stream[] = [];
+  readonly opened: ScriptedStream[] = [];
   readonly streams = {
-    start: (port: number): SessionStream => {
+    open: (port: number): Stream => {
       expect(port).toBe(7);
       if (!this.isOpen) throw new RemoteError('NOT_CONNECTED', 'ended');
-      const stream = new Stream();
+      const stream = new ScriptedStream();
       this.opened.push(stream);
-      return stream as unknown as SessionStream;
+      return stream as unknown as Stream;
     },
   } as Session['streams'];
 }

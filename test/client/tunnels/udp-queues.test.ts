@@ -21,13 +21,13 @@ async function tunnel(streamId: number) {
         resolve();
       };
     }),
-    readSome: () => new Promise<never>(() => {}),
+    read: () => new Promise<never>(() => {}),
     close: async () => {},
     abort: () => {},
   };
   const session = {
     isOpen: true,
-    streams: { start: () => stream },
+    streams: { open: () => stream },
     datagrams: {
       open: (_id: number, received: (payload: Uint8Array) => void) => {
         fromDevice = received;

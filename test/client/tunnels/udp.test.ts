@@ -305,8 +305,8 @@ test('datagrams pass while a download fills the connection', { tags: ['slow'] },
   fixture.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
   const connection = await connected();
   const tunnel = await opened(connection);
-  const stream = connection.createStream();
-  await fixture.settle(stream.open(7));
+  const stream = connection.openStream(7);
+  await fixture.settle(stream.opened);
   const reading = stream.readAll(4_000_000);
   const program = await Program.start(tunnel);
   for (let i = 0; i < 20; i++) {

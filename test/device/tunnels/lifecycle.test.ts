@@ -12,7 +12,7 @@ import { LocalError, StreamCode, streamError } from '../../../protocol/errors/in
 import { Deferred } from '../../../runtime/deferred.ts';
 import { Emitter } from '../../../runtime/emitter.ts';
 import { IncomingStream } from '../../../runtime/session/incoming-stream.ts';
-import type { Session, SessionStream } from '../../../runtime/session/index.ts';
+import type { Session, Stream } from '../../../runtime/session/index.ts';
 import { noPaths } from '../../support/no-paths.ts';
 
 const PORT = 0x8000_0000;
@@ -69,10 +69,10 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
  */
 function arrive(connection: DeviceConnection, gaveUp = false, port = PORT): () => number | undefined {
   let fate: number | undefined;
-  const accept = (): SessionStream => {
+  const accept = (): Stream => {
     if (gaveUp) throw new LocalError('STOPPED', 'the other end gave the stream up');
     fate = 0;
-    return { abort: () => {} } as SessionStream;
+    return { abort: () => {} } as Stream;
   };
   const refuse = (code: number): void => {
     fate = code;

@@ -279,7 +279,7 @@ describe('services by name and over IPv6', () => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
     const { streamPort } = decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload());
     service.close();
-    await expect(connection.createStream().open(streamPort)).rejects.toMatchObject({
+    await expect(connection.openStream(streamPort).opened).rejects.toMatchObject({
       code: 'STOPPED',
       message: 'the service refuses connections (ECONNREFUSED)',
     });

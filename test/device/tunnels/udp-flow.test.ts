@@ -4,7 +4,7 @@ import type { DeviceConnection } from '../../../device/connections.ts';
 import { PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
 import { UdpFlow } from '../../../device/tunnels/udp-flow.ts';
 import type { ConnectOptions } from '../../../platform/environment.ts';
-import { noDatagrams, type SessionStream } from '../../../runtime/session/index.ts';
+import { noDatagrams, type Stream } from '../../../runtime/session/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const NAMES = ['::1', '127.0.0.1', '192.0.2.1'];
@@ -50,8 +50,8 @@ async function joined(): Promise<void> {
     idleTimeout: 1_000,
     counts: noDatagrams(),
   });
-  const stream = { readSome: () => new Promise(() => {}), abort: (code: number) => void aborted.push(code) };
-  void flow.join(stream as unknown as SessionStream);
+  const stream = { read: () => new Promise(() => {}), abort: (code: number) => void aborted.push(code) };
+  void flow.join(stream as unknown as Stream);
 }
 
 const say = (payload: string): void => fromClient(new TextEncoder().encode(payload));

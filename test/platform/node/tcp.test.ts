@@ -58,7 +58,7 @@ class Direction {
     }
   }
 
-  async readSome(): Promise<Uint8Array> {
+  async read(): Promise<Uint8Array> {
     while (this.#data.length === 0 && !this.#ended && this.#error === undefined) await once(this.changed, 'change');
     if (this.#error !== undefined) throw this.#error;
     if (this.#data.length === 0) throw new RemoteError('END_OF_FILE', 'end of stream');
@@ -104,7 +104,7 @@ class MemoryStream implements ByteStream {
     outgoing.onFailed = (error) => this.onStopped?.(error as SvcError);
   }
 
-  readSome = () => this.in.readSome();
+  read = () => this.in.read();
   write = (data: Uint8Array) => this.out.write(data);
   close = () => this.out.end();
   stats = () => ({ transport: { acknowledged: 0, buffered: this.out.held } });
@@ -128,7 +128,7 @@ async function tunnel({ room = 65_536, signal, paused = false }: { room?: number
 async function readAll(stream: ByteStream): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   try {
-    for (;;) parts.push(await stream.readSome());
+    for (;;) parts.push(await stream.read());
   } catch (error) {
     expect(error).toMatchObject({ code: 'END_OF_FILE' });
   }
@@ -232,7 +232,7 @@ describe('TCP pump', () => {
 
   it('aborts the stream when the socket is reset', async () => {
     const { far, peer, stream, result } = await tunnel();
-    const reading = peer.readSome();
+    const reading = peer.read();
     far.resetAndDestroy();
     await expect(reading).rejects.toMatchObject({ code: 'STOPPED' });
     expect((await result).error).toMatchObject({ code: 'ECONNRESET' });
@@ -252,7 +252,7 @@ describe('TCP pump', () => {
   it('ends both sides when the stream breaks after one direction has ended', async () => {
     const { far, peer, result } = await tunnel();
     far.end();
-    await expect(peer.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    await expect(peer.read()).rejects.toMatchObject({ code: 'END_OF_FILE' });
     peer.abort();
     expect((await result).error).toMatchObject({ code: 'STOPPED' });
   });
@@ -315,7 +315,7 @@ describe('the answer before a reset', () => {
     if (place === 'kernel, before a write') await peer.write(Buffer.alloc(1));
     let count = 0;
     const reading = (async () => {
-      for (;;) count += (await peer.readSome()).length;
+      for (;;) count += (await peer.read()).length;
     })();
     await expect(reading).rejects.toMatchObject({ code: 'STOPPED' });
     expect(count).toBe(sent);
@@ -365,7 +365,7 @@ describe('the answer before a reset', () => {
       expect([stream.aborted, stream.out.held]).toEqual([0, 6]);
       await vi.advanceTimersByTimeAsync(200);
       expect(stream.aborted).toBe(1);
-      await expect(peer.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+      await expect(peer.read()).rejects.toMatchObject({ code: 'STOPPED' });
     } finally {
       vi.useRealTimers();
     }
@@ -378,7 +378,7 @@ describe('the answer before a reset', () => {
     const stream = Object.assign(new MemoryStream(a, b), { opened: new Promise<void>(() => {}) });
     const result = pump(stream, near, { signal: control.signal });
     far.write('request');
-    expect(Buffer.from(await b.readSome()).toString()).toBe('request');
+    expect(Buffer.from(await b.read()).toString()).toBe('request');
     far.resetAndDestroy();
     await closing(near);
     await new Promise((resolve) => setImmediate(resolve));

@@ -9,6 +9,7 @@ import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
 import { type RouteEnd, RouteTable } from '../../../protocol/relay/index.ts';
 import type { Session } from '../../../runtime/session/index.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { DEVICE_NAME, openStation, STATION_PORT, testRouter } from '../session/support.ts';
 
@@ -65,7 +66,7 @@ it('a session over a route serves requests and streams, and both ends report REL
   expect([session.paths.type, accepted[0]!.paths.type]).toEqual(['RELAY', 'RELAY']);
   expect([session.paths.isLocal, accepted[0]!.paths.isLocal]).toEqual([false, false]);
   expect(session.peer.verified).toBe('pinned');
-  const stream = await simulation.settle(session.streams.open(1));
+  const stream = await simulation.settle(openedStream(session, 1));
   await simulation.settle(stream.write(new Uint8Array(50_000)));
   await simulation.settle(stream.close());
 });

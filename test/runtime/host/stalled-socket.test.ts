@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../../runtime/host/index.ts';
 import type { Session } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { DEVICE_NAME, DEVICE_PORT, hosts, type Pair, pattern } from '../session/support.ts';
 import { type StallableBoundSocket, stallable } from '../stallable-socket.ts';
 
@@ -44,14 +45,14 @@ async function stalledPair(binds = 2): Promise<StalledPair> {
 function serve(session: Session): void {
   session.onStream = (incoming) => {
     const stream = incoming.accept();
-    const read = (): void => void stream.readSome().then(read, () => {});
+    const read = (): void => void stream.read().then(read, () => {});
     read();
   };
 }
 
 /** Sends this many bytes; resolves when all are acknowledged. */
 async function upload(session: Session, length = LENGTH): Promise<void> {
-  const stream = await session.streams.open(1);
+  const stream = await openedStream(session, 1);
   await stream.write(pattern(length));
   await stream.close();
 }

@@ -6,8 +6,9 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import type { HostConfig } from '../../../runtime/host/index.ts';
-import type { Session, SessionStream } from '../../../runtime/session/index.ts';
+import type { Session, Stream } from '../../../runtime/session/index.ts';
 import { type LinkOptions, Random, type SimulatedPacket } from '../../../testing/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { type Bench, bench } from '../stack/support.ts';
 
 export const KB = 1 << 10;
@@ -63,11 +64,11 @@ export async function fileBench({
 
 /** Downloads one file and compares it with the device's. */
 export async function download(session: Session, size: number, port: number): Promise<void> {
-  const stream = await session.streams.open(port);
+  const stream = await openedStream(session, port);
   const closing = stream.close();
   expect(sha256(await stream.readAll(size))).toBe(sha256(fileOf(size, port)));
   // not `rejects`: the runner keeps those promises, and with them the whole simulation, until the test ends
-  expect(await stream.readSome().catch((error: Error) => error)).toMatchObject({ code: 'END_OF_FILE' });
+  expect(await stream.read().catch((error: Error) => error)).toMatchObject({ code: 'END_OF_FILE' });
   await closing;
 }
 
@@ -115,7 +116,7 @@ function serve(session: Session, files: readonly number[]): void {
 }
 
 /** Both directions end: a stream whose end is never read stays open. */
-async function send(stream: SessionStream, file: Uint8Array): Promise<void> {
+async function send(stream: Stream, file: Uint8Array): Promise<void> {
   await stream.write(file);
-  await Promise.all([stream.close(), stream.readSome().catch(() => {})]);
+  await Promise.all([stream.close(), stream.read().catch(() => {})]);
 }

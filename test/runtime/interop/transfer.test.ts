@@ -7,7 +7,8 @@
 import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../runtime/host/index.ts';
-import type { SessionStream } from '../../../runtime/session/index.ts';
+import type { Stream } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { NAME, PORT, startDevice } from '../stack/support.ts';
 import {
@@ -188,15 +189,15 @@ async function cubicNeighbour({ simulation, deviceHost, clientHost }: FileBench)
   const client = await Host.open(clientHost, { identity, binds: [{ port: 0 }], congestion: 'cubic' });
   const address = deviceHost.addresses[0]!;
   const session = await simulation.settle(client.dials.connect({ address, port, name: NAME, pin: server.fingerprint }));
-  void swallow(await simulation.settle(session.streams.open(1))).catch(() => {});
+  void swallow(await simulation.settle(openedStream(session, 1))).catch(() => {});
 }
 
-async function flood(stream: SessionStream): Promise<void> {
+async function flood(stream: Stream): Promise<void> {
   for (;;) await stream.write(PIECE);
 }
 
-async function swallow(stream: SessionStream): Promise<void> {
-  for (;;) await stream.readSome();
+async function swallow(stream: Stream): Promise<void> {
+  for (;;) await stream.read();
 }
 
 /** Mbit/s from the first to the last Data packet that the client received, as the runner measures. */

@@ -51,8 +51,8 @@ async function transfer(
     for await (const bytes of stream.readable) await stream.write(bytes);
     await stream.close();
   });
-  const stream = connection.createStream();
-  await fixture.settle(stream.open(PORT));
+  const stream = connection.openStream(PORT);
+  await fixture.settle(stream.opened);
   const result = { sent: 0, wrong: 0, received: 0 };
   const reading = (async (): Promise<void> => {
     for await (const bytes of stream.readable) for (const byte of bytes) if (byte !== valueAt(result.received++)) result.wrong++;

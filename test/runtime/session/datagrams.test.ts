@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeFlowDatagram, encodeFlowPart, MAX_PARTS } from '../../../protocol/datagrams/index.ts';
 import { type DatagramsOwner, noDatagrams, SessionDatagrams, SURE_LENGTH } from '../../../runtime/session/datagrams.ts';
-import type { SessionStream } from '../../../runtime/session/index.ts';
+import type { Stream } from '../../../runtime/session/index.ts';
 import { acceptedSession, type ConnectedPair, pair, pattern, text, utf8 } from './support.ts';
 
 /** The session of a connection of full size to a peer that takes no parts; it takes everything. */
@@ -108,7 +108,7 @@ async function echoing(options: Parameters<typeof pair>[0] = {}): Promise<Connec
   return both;
 }
 
-function flowOn({ session }: ConnectedPair, stream: SessionStream) {
+function flowOn({ session }: ConnectedPair, stream: Stream) {
   const counts = noDatagrams();
   const seen: Uint8Array[] = [];
   return { ...session.datagrams.open(stream.id, (payload) => seen.push(payload), counts), counts, seen };
@@ -118,7 +118,7 @@ describe('flows over a session', () => {
   it('datagrams that leave with the opening of their stream are answered after one round trip', async () => {
     const both = await echoing({ link: { delay: 50 } });
     const began = both.simulation.now;
-    const flow = flowOn(both, both.session.streams.start(1));
+    const flow = flowOn(both, both.session.streams.open(1));
     flow.send(utf8('at once'));
     await both.simulation.run(() => flow.seen.length > 0);
     expect(both.simulation.now - began).toBeLessThan(105);
@@ -127,7 +127,7 @@ describe('flows over a session', () => {
 
   it('a datagram of any size that UDP carries arrives as it was', async () => {
     const both = await echoing({ link: { delay: 5 } });
-    const flow = flowOn(both, both.session.streams.start(1));
+    const flow = flowOn(both, both.session.streams.open(1));
     const sizes = [0, 1, 1_157, 1_158, 1_159, 1_199, 1_200, 1_372, 1_472, 9_000, 65_507];
     for (const size of sizes) {
       flow.send(pattern(size));
@@ -140,7 +140,7 @@ describe('flows over a session', () => {
 
   it('to a peer that takes no datagrams nothing is sent', async () => {
     const both = await pair({ device: { parameters: { maxDatagram: 0 } } });
-    const flow = flowOn(both, both.session.streams.start(1));
+    const flow = flowOn(both, both.session.streams.open(1));
     for (const size of [0, 100, 5_000]) flow.send(new Uint8Array(size));
     await both.simulation.run(100);
     expect([both.session.isOpen, flow.counts]).toEqual([true, { ...noDatagrams(), dropped: 2, tooLong: 1 }]);
@@ -148,7 +148,7 @@ describe('flows over a session', () => {
 
   it('what a link loses is counted at the end that sent it, and what lacks a part at the other', async () => {
     const both = await echoing({ link: { delay: 20, loss: 0.1 }, seed: 3 });
-    const flow = flowOn(both, both.session.streams.start(1));
+    const flow = flowOn(both, both.session.streams.open(1));
     for (let i = 0; i < 60; i++) {
       flow.send(new Uint8Array(3_000));
       await both.simulation.run(20);
@@ -166,7 +166,7 @@ describe('flows over a session', () => {
 
   it('concurrent streams keep their datagrams apart while the link loses and reorders', { tags: ['slow'] }, async () => {
     const both = await echoing({ link: { delay: 20, loss: 0.1, jitter: 30 }, seed: 3 });
-    const flows = Array.from({ length: 20 }, () => flowOn(both, both.session.streams.start(1)));
+    const flows = Array.from({ length: 20 }, () => flowOn(both, both.session.streams.open(1)));
     for (let round = 0; round < 20; round++) {
       for (const [index, flow] of flows.entries()) flow.send(Uint8Array.of(index, round));
       await both.simulation.run(50);

@@ -4,6 +4,7 @@ import { BERT, blockValue } from '../../../protocol/coap/block.ts';
 import { encodeMessage } from '../../../protocol/coap/index.ts';
 import { OptionNumber, uintOptionOf } from '../../../protocol/coap/options.ts';
 import { seededBytes } from '../../support/crypto.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { acceptedSession, deviceTarget, type Pair, pair, testRouter } from './support.ts';
 
@@ -63,7 +64,9 @@ describe('a hostile peer', () => {
     both.victim.onStream = () => {
       offered++;
     };
-    const opens = Array.from({ length: 3000 }, (_, port) => both.session.streams.open(port).catch((error: { code: string }) => error.code));
+    const opens = Array.from({ length: 3000 }, (_, port) =>
+      openedStream(both.session, port).catch((error: { code: string }) => error.code),
+    );
     await both.simulation.run(1000);
     expect(offered).toBeGreaterThan(0);
     await expectUnharmed(both);

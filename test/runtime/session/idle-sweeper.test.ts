@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import { IdleSweeper, type Sweepable } from '../../../runtime/session/idle-sweeper.ts';
 import type { Session } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { acceptedSession, pair, testRouter } from './support.ts';
 
@@ -70,7 +71,7 @@ describe('a session that was idle', () => {
     const other = await both.simulation.settle(both.client.dials.connect({ address: '10.0.0.1', port: 5592, name: 'device' }));
     await both.simulation.run(() => both.accepted.length > 1);
     both.accepted.at(-1)!.onStream = (incoming) => void incoming.accept();
-    const stream = await both.simulation.settle(other.streams.open(1));
+    const stream = await both.simulation.settle(openedStream(other, 1));
     await both.simulation.run(60_000);
     expect(other.sweep()).toBe(false);
     await both.simulation.settle(stream.write(new Uint8Array(100)));

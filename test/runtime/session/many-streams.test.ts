@@ -4,7 +4,8 @@
  * @module-tag slow
  */
 import { expect, it } from 'vitest';
-import type { IncomingStream, SessionStream } from '../../../runtime/session/index.ts';
+import type { IncomingStream, Stream } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { type ConnectedPair, pair, pattern } from './support.ts';
 
 const COUNT = 2000;
@@ -12,7 +13,7 @@ const COUNT = 2000;
 const core = { memory: 32 << 20 };
 
 it('2,000 streams are open at once, and each carries its own bytes both ways', async () => {
-  const waiting: SessionStream[] = [];
+  const waiting: Stream[] = [];
   let most = 0;
   const both = await pair({
     link: { delay: 5, rate: 100e6, loss: 0.01 },
@@ -32,7 +33,7 @@ it('2,000 streams are open at once, and each carries its own bytes both ways', a
   });
   const one = async (index: number): Promise<boolean> => {
     const data = pattern(32 + (index % 500), index * 1000);
-    const stream = await both.session.streams.open(index);
+    const stream = await openedStream(both.session, index);
     await stream.write(data);
     const closing = stream.close();
     const back = await stream.readAll(2000);
@@ -53,9 +54,9 @@ it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tr
     link: { delay: 5 },
     device: { limits: { streams: 20 }, onSession: (session) => (session.onStream = (incoming) => void echo(incoming.accept())) },
   });
-  const open = await both.simulation.settle(Promise.all(Array.from({ length: 20 }, () => both.session.streams.open(1))));
+  const open = await both.simulation.settle(Promise.all(Array.from({ length: 20 }, () => openedStream(both.session, 1))));
   for (let round = 0; round < 20; round++) {
-    const more = await both.simulation.settle(Promise.allSettled(Array.from({ length: 100 }, () => both.session.streams.open(1))));
+    const more = await both.simulation.settle(Promise.allSettled(Array.from({ length: 100 }, () => openedStream(both.session, 1))));
     expect(more.map((result) => (result as { reason?: { code: string } }).reason?.code)).toEqual(new Array(100).fill('STOPPED'));
   }
   const echoes = await both.simulation.settle(Promise.all(open.map((stream, index) => exchange(stream, pattern(3000, index)))));
@@ -78,9 +79,9 @@ it('a device announces no more streams and bytes than its core can hold: further
   expect(echoes).toEqual(new Array(200).fill(true));
 });
 
-async function echo(stream: SessionStream): Promise<void> {
+async function echo(stream: Stream): Promise<void> {
   for (;;) {
-    const chunk = await stream.readSome().catch(() => null);
+    const chunk = await stream.read().catch(() => null);
     if (chunk === null) break;
     await stream.write(chunk);
   }
@@ -88,10 +89,10 @@ async function echo(stream: SessionStream): Promise<void> {
 }
 
 async function once(both: ConnectedPair, index: number): Promise<boolean> {
-  return exchange(await both.session.streams.open(1), pattern(5000, index));
+  return exchange(await openedStream(both.session, 1), pattern(5000, index));
 }
 
-async function exchange(stream: SessionStream, data: Uint8Array): Promise<boolean> {
+async function exchange(stream: Stream, data: Uint8Array): Promise<boolean> {
   const [back] = await Promise.all([stream.readAll(data.length + 1), stream.write(data).then(() => stream.close())]);
   return back.length === data.length && back.every((byte, at) => byte === data[at]);
 }

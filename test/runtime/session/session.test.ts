@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Session } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { acceptedSession, deviceTarget, hosts, type Pair, pair, pattern, testRouter, text, utf8 } from './support.ts';
 
 /** Connected, with the test resources on the device. */
@@ -187,7 +188,7 @@ describe('requests', () => {
     observation.cancel();
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     session.observe({ ...get('/hello'), signal }, () => {});
-    const refused = session.streams.open(1, { signal });
+    const refused = openedStream(session, 1, { signal });
     expect(getEventListeners(signal, 'abort').length).toBe(2);
     await expect(simulation.settle(refused)).rejects.toMatchObject({ code: 'STOPPED' });
     await simulation.run(1_000);
@@ -333,7 +334,7 @@ describe('the end of a session', () => {
     expect(reason?.message).toContain('enough');
     expect(events).toEqual([null, 'CLOSED']);
     await expect(session.request(get('/hello'))).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
-    await expect(session.streams.open(1)).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
+    await expect(openedStream(session, 1)).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
   });
 
   it('closed by the peer: requests fail with its reason', async () => {

@@ -5,11 +5,11 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Payload } from '../../../protocol/arguments.ts';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
 import type { StreamOwner } from '../../../runtime/session/owner.ts';
-import { SessionStream } from '../../../runtime/session/stream.ts';
+import { Stream } from '../../../runtime/session/stream.ts';
 import { NO_PAYLOADS } from '../../support/wrong-arguments.ts';
 
 /** The peer's data and capacity, both set by the test; requests of the stream are recorded. */
-class TestCarrier implements StreamOwner<SessionStream> {
+class TestCarrier implements StreamOwner<Stream> {
   readonly connection = { streams: this };
   readonly calls: string[] = [];
   readonly sent: number[] = [];
@@ -43,14 +43,14 @@ class TestCarrier implements StreamOwner<SessionStream> {
   setWeight = (_id: number, weight: number) => void this.calls.push(`weight ${weight}`);
   stats = () => null;
   whileOpen = <T>(call: () => T) => call();
-  ended = ({ id }: SessionStream) => void this.calls.push(`ended ${id}`);
+  ended = ({ id }: Stream) => void this.calls.push(`ended ${id}`);
 }
 
 let carrier: TestCarrier;
-let s: SessionStream;
+let s: Stream;
 beforeEach(() => {
   carrier = new TestCarrier();
-  s = new SessionStream(carrier, 0x80000001, 4);
+  s = new Stream(carrier, 0x80000001, 4);
 });
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
@@ -73,6 +73,46 @@ it('takes a weight from 1 to 256 and passes it to its carrier', () => {
   for (const weight of [0, 257, 2.5]) expect(() => s.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   for (const weight of [1, 256]) s.setWeight(weight);
   expect(carrier.calls).toEqual(['weight 1', 'weight 256']);
+});
+
+describe('as an iterator', () => {
+  it('gives what has arrived, and ends with the last byte', async () => {
+    carrier.arrived = [1, 2, 3];
+    carrier.end = true;
+    const pieces: number[][] = [];
+    for await (const piece of s) pieces.push([...piece]);
+    expect(pieces).toEqual([[1, 2, 3]]);
+    expect(carrier.calls).toEqual([]);
+  });
+
+  it('that is left early asks the peer to stop', async () => {
+    carrier.arrived = [1];
+    for await (const _ of s) break;
+    expect(carrier.calls).toEqual([`stop ${StreamCode.NO_ERROR}`]);
+    await expect(s.read()).rejects.toMatchObject(aborted);
+    await s.write('x');
+  });
+
+  it('throws why the peer ended it', async () => {
+    s.handle({ kind: 'reset', code: StreamCode.ABORTED });
+    await expect(s[Symbol.asyncIterator]().next()).rejects.toMatchObject(aborted);
+  });
+});
+
+describe('disposing', () => {
+  it('aborts what was not closed', async () => {
+    await s[Symbol.asyncDispose]();
+    expect(carrier.calls).toEqual([`stop ${StreamCode.ABORTED}`, `reset ${StreamCode.ABORTED}`, 'ended 4']);
+  });
+
+  it('waits for a close, and leaves nothing to read', async () => {
+    const closing = s.close();
+    const disposing = s[Symbol.asyncDispose]();
+    expect(await settledLater(disposing)).toBe(false);
+    s.handle({ kind: 'finished' });
+    await Promise.all([closing, disposing]);
+    expect(carrier.calls).toEqual(['finish', `stop ${StreamCode.ABORTED}`, 'ended 4']);
+  });
 });
 
 describe('data', () => {
@@ -129,21 +169,21 @@ describe('an array that its owner changes during a write', () => {
 describe('reading', () => {
   it('returns all available bytes, up to max', async () => {
     carrier.arrived = [1, 2, 3, 4, 5, 6, 7];
-    expect(await s.readSome(2)).toEqual(bytes(1, 2));
-    expect(await s.readSome()).toEqual(bytes(3, 4, 5, 6, 7));
+    expect(await s.read(2)).toEqual(bytes(1, 2));
+    expect(await s.read()).toEqual(bytes(3, 4, 5, 6, 7));
   });
 
   it('returns a new array each time', async () => {
     carrier.arrived = [1];
-    const first = await s.readSome();
+    const first = await s.read();
     carrier.arrived = [2];
-    await s.readSome();
+    await s.read();
     expect(first).toEqual(bytes(1));
     expect(first.buffer.byteLength).toBe(1);
   });
 
   it('waits for the first byte', async () => {
-    const read = s.readSome();
+    const read = s.read();
     expect(await settledLater(read)).toBe(false);
     s.handle({ kind: 'readable' }); // nothing yet: a spurious event changes nothing
     expect(await settledLater(read)).toBe(false);
@@ -174,8 +214,8 @@ describe('reading', () => {
     s.handle({ kind: 'readable' });
     expect(await read).toEqual(bytes(1, 2));
     await expect(s.readAll(1)).rejects.toMatchObject({ code: 'END_OF_FILE' });
-    await expect(s.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
-    await expect(s.readSome()).rejects.toBeInstanceOf(RemoteError);
+    await expect(s.read()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    await expect(s.read()).rejects.toBeInstanceOf(RemoteError);
   });
 
   it('readAll without a byte before the end is END_OF_FILE at once', async () => {
@@ -184,8 +224,8 @@ describe('reading', () => {
   });
 
   it('allows one read at a time', async () => {
-    const read = s.readSome();
-    await expect(s.readSome()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    const read = s.read();
+    await expect(s.read()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
     await expect(s.readAll(3)).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
     carrier.arrived = [1];
     s.handle({ kind: 'readable' });
@@ -193,7 +233,7 @@ describe('reading', () => {
   });
 
   it.each([0, -1, Number.NaN])('refuses to read at most %s bytes', async (max) => {
-    await expect(s.readSome(max)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(s.read(max)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses to read all of %s bytes', async (length) => {
@@ -248,14 +288,14 @@ describe('close', () => {
     await expect(s.close()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
     await expect(s.write(bytes(1))).rejects.toMatchObject({ code: 'CLOSED' });
     carrier.arrived = [5];
-    expect(await s.readSome()).toEqual(bytes(5));
+    expect(await s.read()).toEqual(bytes(5));
     s.handle({ kind: 'finished' });
     await close;
     await s.close();
     await expect(s.write(bytes(1))).rejects.toMatchObject({ code: 'CLOSED' });
     expect(s.ended).toBe(false);
     carrier.end = true;
-    await expect(s.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    await expect(s.read()).rejects.toMatchObject({ code: 'END_OF_FILE' });
     expect(s.ended).toBe(true);
     expect(carrier.calls).toEqual(['finish', 'ended 4']);
   });
@@ -264,13 +304,12 @@ describe('close', () => {
 describe('abort', () => {
   it('ends both directions and fails pending calls', async () => {
     carrier.room = 0;
-    const outstanding = [s.readSome(), s.write(bytes(1))];
+    const outstanding = [s.read(), s.write(bytes(1))];
     s.abort();
     s.abort();
     for (const promise of outstanding) await expect(promise).rejects.toMatchObject(aborted);
     expect(carrier.calls).toEqual([`stop ${StreamCode.ABORTED}`, `reset ${StreamCode.ABORTED}`, 'ended 4']);
-    for (const later of [() => s.readSome(), () => s.write(bytes(1)), () => s.close()])
-      await expect(later()).rejects.toMatchObject(aborted);
+    for (const later of [() => s.read(), () => s.write(bytes(1)), () => s.close()]) await expect(later()).rejects.toMatchObject(aborted);
   });
 
   it('fails a close that waits for its acknowledgement', async () => {
@@ -290,7 +329,7 @@ describe('abort', () => {
 
   it('by the peer ends each direction with its own event', async () => {
     carrier.room = 0;
-    const read = s.readSome();
+    const read = s.read();
     const write = s.write(bytes(1));
     s.handle({ kind: 'reset', code: StreamCode.ABORTED });
     await expect(read).rejects.toMatchObject(aborted);
@@ -303,7 +342,7 @@ describe('abort', () => {
   it('by the peer is reported to a writer that has nothing to write, unless all of it had been acknowledged', async () => {
     for (const isFirst of [true, false]) {
       const stopped = vi.fn();
-      const stream = new SessionStream(carrier, 7, 5);
+      const stream = new Stream(carrier, 7, 5);
       stream.onStopped = stopped;
       const closing = stream.close().catch(() => {});
       const events = [{ kind: 'stopped', code: StreamCode.ABORTED } as const, { kind: 'finished' } as const];
@@ -317,7 +356,7 @@ describe('abort', () => {
     s.handle({ kind: 'stopped', code: StreamCode.NO_ERROR });
     await expect(s.write(bytes(1))).rejects.toMatchObject(aborted);
     carrier.arrived = [1];
-    expect(await s.readSome()).toEqual(bytes(1));
+    expect(await s.read()).toEqual(bytes(1));
   });
 });
 
@@ -405,14 +444,14 @@ describe('WHATWG streams', () => {
     await s.writable.abort();
     expect(carrier.calls).toEqual([`reset ${StreamCode.ABORTED}`]);
     carrier.arrived = [1];
-    expect(await s.readSome()).toEqual(bytes(1));
+    expect(await s.read()).toEqual(bytes(1));
   });
 });
 
 describe('a stream that we open', () => {
   function opening(id?: number) {
     const carrier = new TestCarrier();
-    const s = new SessionStream(carrier, 7);
+    const s = new Stream(carrier, 7);
     if (id !== undefined) s.begin(id);
     return { carrier, s };
   }
@@ -434,7 +473,7 @@ describe('a stream that we open', () => {
   it('reads nothing before it is accepted', async () => {
     const { carrier, s } = opening(4);
     carrier.arrived = [9];
-    const read = s.readSome();
+    const read = s.read();
     s.handle({ kind: 'readable' });
     expect(await settledLater(read)).toBe(false);
     s.handle({ kind: 'accepted' });

@@ -1,7 +1,9 @@
 /** Byte streams over the real core: the transfer grid and the semantics between two ends. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { StreamCode } from '../../../protocol/errors/index.ts';
-import type { IncomingStream, SessionStream } from '../../../runtime/session/index.ts';
+import type { IncomingStream, Stream } from '../../../runtime/session/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { acceptedSession, type ConnectedPair, pair, pattern, utf8 } from './support.ts';
 
 const PORT = 7;
@@ -25,20 +27,26 @@ async function undecided() {
   return { offers, ...(await serving((incoming) => void offers.push(incoming))) };
 }
 
+/** A controller whose listeners are counted. */
+function listenersOf(controller: AbortController) {
+  const { signal } = controller;
+  return { signal, abort: () => controller.abort(), count: () => getEventListeners(signal, 'abort').length };
+}
+
 /** Both ends of one open stream. */
 async function openPair(options: Parameters<typeof pair>[0] = {}) {
-  let device: SessionStream | undefined;
+  let device: Stream | undefined;
   const both = await serving((incoming) => {
     device = incoming.accept();
   }, options);
-  const client = await both.simulation.settle(both.session.streams.open(PORT));
+  const client = await both.simulation.settle(openedStream(both.session, PORT));
   return { ...both, client, device: device! };
 }
 
-async function readToEnd(stream: SessionStream, max?: number): Promise<Uint8Array[]> {
+async function readToEnd(stream: Stream, max?: number): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
   try {
-    for (;;) chunks.push(await stream.readSome(max));
+    for (;;) chunks.push(await stream.read(max));
   } catch (error) {
     if ((error as { code?: string }).code !== 'END_OF_FILE') throw error;
   }
@@ -83,7 +91,7 @@ describe('transfer', () => {
       { seed, link: { loss, reorder, duplicate, delay: rtt / 2, reorderDelay: rtt / 2 + 2 } },
     );
     const run = async () => {
-      const stream = await both.session.streams.open(PORT);
+      const stream = await openedStream(both.session, PORT);
       const [chunks] = await Promise.all([readToEnd(stream, 1000), stream.write(up).then(() => stream.close())]);
       return join(chunks);
     };
@@ -106,7 +114,7 @@ describe('transfer', () => {
     );
     const one = async (index: number): Promise<boolean> => {
       const data = pattern(5000 + index * 37, index * 1000);
-      const stream = await both.session.streams.open(index);
+      const stream = await openedStream(both.session, index);
       await stream.write(data);
       const [chunks] = await Promise.all([readToEnd(stream), stream.close()]);
       return same(join(chunks), data);
@@ -167,19 +175,19 @@ describe('opening', () => {
       ports.push(incoming.port);
       incoming.accept();
     });
-    const stream = await both.simulation.settle(both.session.streams.open(0xffffffff));
+    const stream = await both.simulation.settle(openedStream(both.session, 0xffffffff));
     expect(stream.port).toBe(0xffffffff);
     expect(ports).toEqual([0xffffffff]);
   });
 
   it.each([-1, 0x1_0000_0000, 1.5])('INVALID_ARGUMENT for port %s', async (port) => {
     const both = await pair();
-    await expect(both.session.streams.open(port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(openedStream(both.session, port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('is STOPPED without a listener, and the session continues', async () => {
     const both = await pair();
-    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(openedStream(both.session, PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.session.isOpen).toBe(true);
   });
 
@@ -187,7 +195,7 @@ describe('opening', () => {
     const codes = [StreamCode.STREAM_REFUSED, StreamCode.STREAM_LIMIT, StreamCode.FORBIDDEN];
     const both = await serving((incoming) => incoming.refuse(codes[incoming.port]));
     const outcome = (port: number) =>
-      both.session.streams.open(port).then(
+      openedStream(both.session, port).then(
         () => 'opened',
         (error: { code: string }) => error.code,
       );
@@ -198,7 +206,7 @@ describe('opening', () => {
     const both = await serving((incoming) => void readToEnd(incoming.accept()).catch(() => {}), {
       device: { limits: { streams: 2 } },
     });
-    const open = () => both.session.streams.open(PORT);
+    const open = () => openedStream(both.session, PORT);
     const [first] = await both.simulation.settle(Promise.all([open(), open()]));
     await expect(both.simulation.settle(open())).rejects.toMatchObject({ code: 'STOPPED' });
     first.abort();
@@ -210,9 +218,9 @@ describe('opening', () => {
 
   it('waits while the peer grants no more streams', async () => {
     const both = await serving((incoming) => void incoming.accept(), { device: { parameters: { maxStreams: 2 } } });
-    const open = () => both.session.streams.open(PORT);
+    const open = () => openedStream(both.session, PORT);
     const [first] = await both.simulation.settle(Promise.all([open(), open()]));
-    let third: SessionStream | undefined;
+    let third: Stream | undefined;
     void open().then((stream) => {
       third = stream;
     });
@@ -225,13 +233,15 @@ describe('opening', () => {
 
   it('with a weight gives its bytes that share of the connection', { tags: ['slow'] }, async () => {
     const received = [0, 0];
-    const count = async (stream: SessionStream): Promise<void> => {
-      for (;;) received[stream.port]! += (await stream.readSome()).length;
+    const count = async (stream: Stream): Promise<void> => {
+      for (;;) received[stream.port]! += (await stream.read()).length;
     };
     const end = { core: { memory: 8 << 20 } };
     const options = { link: { delay: 10, rate: 10e6 }, client: end, device: end };
     const both = await serving((incoming) => void count(incoming.accept()).catch(() => {}), options);
-    const streams = await both.simulation.settle(Promise.all([both.session.streams.open(0), both.session.streams.open(1, { weight: 48 })]));
+    const streams = await both.simulation.settle(
+      Promise.all([openedStream(both.session, 0), openedStream(both.session, 1, { weight: 48 })]),
+    );
     for (const stream of streams) void stream.write(pattern(6_000_000)).catch(() => {});
     await both.simulation.run(2000);
     expect(received[1]! / received[0]!).toBeCloseTo(3, 0);
@@ -241,7 +251,7 @@ describe('opening', () => {
     await both.simulation.run(1000);
     expect(received[0]! - before[0]!).toBeGreaterThan(8 * (received[1]! - before[1]!));
     for (const weight of [0, 257, 2.5]) {
-      await expect(both.session.streams.open(0, { weight })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await expect(openedStream(both.session, 0, { weight })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       expect(() => streams[0]!.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     }
   });
@@ -249,7 +259,7 @@ describe('opening', () => {
   it('without a decision for 30 s is STOPPED, and the offer is gone', async () => {
     const { offers, ...both } = await undecided();
     const start = both.simulation.now;
-    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(openedStream(both.session, PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.simulation.now - start).toBeGreaterThanOrEqual(30_000);
     expect(both.simulation.now - start).toBeLessThan(31_000);
     expect(offers[0]?.isWaiting).toBe(false);
@@ -259,13 +269,22 @@ describe('opening', () => {
   it('is STOPPED by its signal, and the device is notified', async () => {
     const { offers, ...both } = await undecided();
     const controller = new AbortController();
-    const open = both.session.streams.open(PORT, { signal: controller.signal });
+    const open = openedStream(both.session, PORT, { signal: controller.signal });
     await both.simulation.run(() => offers.length > 0);
     controller.abort();
     await expect(open).rejects.toMatchObject({ code: 'STOPPED' });
     await both.simulation.run(1000);
     expect(offers[0]?.isWaiting).toBe(false);
-    await expect(both.session.streams.open(PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(openedStream(both.session, PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('is not ended by its signal once it is accepted, and listens to it no longer', async () => {
+    const both = await serving((incoming) => void incoming.accept());
+    const { signal, ...controller } = listenersOf(new AbortController());
+    const stream = await both.simulation.settle(openedStream(both.session, PORT, { signal }));
+    expect(controller.count()).toBe(0);
+    controller.abort();
+    await both.simulation.settle(stream.write('x'));
   });
 
   it('an offer can be answered once', async () => {
@@ -279,7 +298,7 @@ describe('opening', () => {
         outcomes.push((error as { code: string }).code);
       }
     });
-    await both.simulation.settle(both.session.streams.open(PORT));
+    await both.simulation.settle(openedStream(both.session, PORT));
     expect(outcomes).toEqual(['INVALID_STATE']);
   });
 
@@ -287,14 +306,14 @@ describe('opening', () => {
     const both = await serving(() => {
       throw new Error('mine');
     });
-    await expect(both.simulation.settle(both.session.streams.open(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(both.simulation.settle(openedStream(both.session, PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.errors.length).toBe(1);
   });
 
   it('a device cannot open streams to a client', async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
-    await expect(accepted.streams.open(PORT)).rejects.toMatchObject({ code: 'INVALID_STATE' });
+    await expect(openedStream(accepted, PORT)).rejects.toMatchObject({ code: 'INVALID_STATE' });
   });
 });
 
@@ -302,18 +321,18 @@ describe('data written before acceptance', () => {
   const WINDOW = 16_384;
 
   it('arrives with the opening', async () => {
-    const arrived: { stream: SessionStream; at: number }[] = [];
+    const arrived: { stream: Stream; at: number }[] = [];
     const both = await serving((incoming) => void arrived.push({ stream: incoming.accept(), at: both.simulation.now }), {
       link: { delay: 100 },
     });
     const from = both.simulation.now;
-    const client = both.session.streams.start(PORT);
+    const client = both.session.streams.open(PORT);
     await client.write(utf8('at once'));
     expect(both.simulation.now).toBe(from);
     await both.simulation.run(() => arrived.length > 0);
     const { stream, at } = arrived[0]!;
     expect(at - from).toBe(100);
-    expect(await stream.readSome()).toEqual(utf8('at once'));
+    expect(await stream.read()).toEqual(utf8('at once'));
     await both.simulation.settle(client.opened);
     expect(both.simulation.now - from).toBe(200);
   });
@@ -321,7 +340,7 @@ describe('data written before acceptance', () => {
   it('is limited to the initial window, and continues when the device accepts', async () => {
     const { offers, ...both } = await undecided();
     const data = pattern(100_000);
-    const client = both.session.streams.start(PORT);
+    const client = both.session.streams.open(PORT);
     const written = client.write(data).then(() => client.close());
     const before = both.session.stats().bytesSent!;
     await both.simulation.run(1000);
@@ -336,11 +355,11 @@ describe('data written before acceptance', () => {
 
   it('is lost with a refusal, which every call reports', async () => {
     const both = await serving((incoming) => incoming.refuse(StreamCode.FORBIDDEN), { link: { delay: 10 } });
-    const client = both.session.streams.start(PORT);
+    const client = both.session.streams.open(PORT);
     await client.write(utf8('in vain'));
-    const codes = (
-      await both.simulation.settle(Promise.allSettled([client.opened, client.readSome(), client.write(pattern(100_000))]))
-    ).map((result) => (result as { reason?: { code: string } }).reason?.code);
+    const codes = (await both.simulation.settle(Promise.allSettled([client.opened, client.read(), client.write(pattern(100_000))]))).map(
+      (result) => (result as { reason?: { code: string } }).reason?.code,
+    );
     expect(codes).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN']);
     await expect(client.close()).rejects.toMatchObject({ code: 'FORBIDDEN' });
     expect(both.session.isOpen).toBe(true);
@@ -348,7 +367,7 @@ describe('data written before acceptance', () => {
   });
 
   it('may be the whole of a short stream in one packet', async () => {
-    let device: SessionStream | undefined;
+    let device: Stream | undefined;
     const both = await serving(
       (incoming) => {
         device = incoming.accept();
@@ -360,7 +379,7 @@ describe('data written before acceptance', () => {
       if (packet.from === 'client') packets.push(packet.data.length);
       return undefined;
     };
-    const client = both.session.streams.start(PORT);
+    const client = both.session.streams.open(PORT);
     await client.write(utf8('all'));
     const closed = client.close();
     await both.simulation.run(9);
@@ -382,8 +401,8 @@ describe('data written before acceptance', () => {
         device: { parameters: { maxStreams: 1 } },
       },
     );
-    const first = await both.simulation.settle(both.session.streams.open(PORT));
-    const second = both.session.streams.start(PORT);
+    const first = await both.simulation.settle(openedStream(both.session, PORT));
+    const second = both.session.streams.open(PORT);
     const done = second.write(utf8('later')).then(() => second.close());
     await both.simulation.run(1000);
     expect(taken).toEqual([]);
@@ -394,7 +413,7 @@ describe('data written before acceptance', () => {
 
   it('is dropped by an abort, and the offer with it', async () => {
     const { offers, ...both } = await undecided();
-    const client = both.session.streams.start(PORT);
+    const client = both.session.streams.open(PORT);
     await client.write(utf8('never mind'));
     await both.simulation.run(() => offers.length > 0);
     client.abort();
@@ -436,7 +455,7 @@ describe('ends', () => {
     client.abort();
     const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED']);
-    await expect(client.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(client.read()).rejects.toMatchObject({ code: 'STOPPED' });
     await expect(simulation.settle(device.readAll(6_000_000))).rejects.toMatchObject({ code: 'STOPPED' });
     expect([client.ended, device.ended]).toEqual([true, true]);
   });
@@ -463,14 +482,14 @@ describe('ends', () => {
     await simulation.run(1_000);
     client.abort();
     await simulation.run(1_000);
-    await expect(client.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(client.read()).rejects.toMatchObject({ code: 'STOPPED' });
     expect(client.stats().transport).toBe(null);
     expect(session.isOpen).toBe(true);
   });
 
   it('abort by the device is STOPPED at the client', async () => {
     const { simulation, client, device } = await openPair();
-    const read = client.readSome();
+    const read = client.read();
     device.abort(StreamCode.SERVICE_FAILED);
     await expect(simulation.settle(read)).rejects.toMatchObject({ code: 'STOPPED' });
     await expect(client.write(utf8('x'))).rejects.toMatchObject({ code: 'STOPPED' });
@@ -478,7 +497,7 @@ describe('ends', () => {
 
   it('the end of the session is the end of its streams', async () => {
     const { simulation, session, client, device } = await openPair();
-    const settled = Promise.allSettled([client.readSome(), device.readSome(), session.streams.open(99)]);
+    const settled = Promise.allSettled([client.read(), device.read(), openedStream(session, 99)]);
     await simulation.settle(session.close());
     const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED', 'STOPPED']);
@@ -489,7 +508,7 @@ describe('ends', () => {
 
   it('a lost peer ends them too', async () => {
     const { simulation, client, deviceEnvironment } = await openPair();
-    const read = client.readSome();
+    const read = client.read();
     deviceEnvironment.stop();
     await expect(simulation.settle(read)).rejects.toMatchObject({ code: 'STOPPED' });
   });

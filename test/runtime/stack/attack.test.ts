@@ -1,5 +1,6 @@
 /** What an attacker on the network can do: garbage, replays and changes have no effect beyond loss. */
 import { describe, expect, it } from 'vitest';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { bench, equal, PORT, roundTrip, StreamPort } from './support.ts';
 
@@ -44,7 +45,7 @@ describe('datagrams of an attacker', () => {
     const job = async (): Promise<void> => {
       const session = await connect();
       const data = random.bytes(50_000);
-      expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+      expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
       for (let i = 0; i < 10; i++) await session.request({ method: 'POST', path: '/echo', payload: random.bytes(10) });
       simulation.onPacket = undefined;
       for (const { source, destination, data } of [...seen, ...seen.reverse()]) simulation.inject(source, destination, data);
@@ -75,7 +76,7 @@ describe('datagrams of an attacker', () => {
     const job = async (): Promise<void> => {
       const session = await connect({ timeout: 300_000 });
       const data = random.bytes(100_000);
-      expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+      expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
       for (let i = 0; i < 10; i++) {
         const payload = random.bytes(100);
         const response = await session.request({ method: 'POST', path: '/echo', payload });

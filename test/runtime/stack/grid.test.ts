@@ -1,5 +1,6 @@
 /** Handshake, CoAP and streams, unchanged bytes, over links with every combination of faults. */
 import { describe, expect, it } from 'vitest';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
@@ -31,7 +32,7 @@ describe('over a link with faults', () => {
         });
         const streams = [10, 300_000].map(async (length) => {
           const data = random.bytes(length);
-          expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+          expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
         });
         await Promise.all([...requests, ...streams]);
         await session.close();

@@ -5,6 +5,7 @@
 import { expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { LinkOptions } from '../../../testing/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { deviceTarget, hosts, type Pair, testRouter, utf8 } from '../session/support.ts';
 
 const RTT = 50;
@@ -19,7 +20,7 @@ async function scene(link: LinkOptions) {
         session.router = testRouter(both.deviceEnvironment);
         session.onStream = async (incoming) => {
           const stream = incoming.accept();
-          for (;;) await stream.write(await stream.readSome());
+          for (;;) await stream.write(await stream.read());
         };
       },
     },
@@ -46,7 +47,7 @@ it.each(links)('the first echo of a stream on a new connection takes two round t
   const { simulation, connect, wire } = await scene(link);
   const from = simulation.now;
   const echo = async () => {
-    const stream = (await connect()).streams.start(1);
+    const stream = (await connect()).streams.open(1);
     await stream.write(utf8('hello'));
     return stream.readAll(5);
   };
@@ -68,7 +69,7 @@ it.each(links)('so does the first request, $name', async ({ link, slack }) => {
 it('an echo on an open connection takes one round trip and one packet each way, stream or request', { tags: ['slow'] }, async () => {
   const { simulation, connect, wire } = await scene({ delay: RTT / 2 });
   const session = await simulation.settle(connect());
-  const stream = await simulation.settle(session.streams.open(1));
+  const stream = await simulation.settle(openedStream(session, 1));
   const data = new Uint8Array(64).fill(7);
   const echoes = {
     stream: async () => {
@@ -108,7 +109,7 @@ it('the first bytes, when lost, are sent again after three round trips and the d
   simulation.onPacket = (packet) => (packet.from === 'client' && kind(packet.data) === 'DATA' && dropped++ === 0 ? 'drop' : undefined);
   const from = simulation.now;
   const echo = async () => {
-    const stream = (await connect()).streams.start(1);
+    const stream = (await connect()).streams.open(1);
     await stream.write(utf8('hello'));
     return stream.readAll(5);
   };
@@ -122,7 +123,7 @@ it('packets that waited for Complete at the device give no round-trip time', asy
   simulation.onPacket = (packet) => (toDrop.delete(kind(packet.data)) ? 'drop' : undefined);
   const echo = async () => {
     const session = await connect();
-    const stream = session.streams.start(1);
+    const stream = session.streams.open(1);
     await stream.write(utf8('hello'));
     await stream.readAll(5);
     return session.stats().rtt;

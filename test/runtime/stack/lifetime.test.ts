@@ -1,6 +1,7 @@
 /** Hours of keep-alive, restarts, vanished peers and closing, in virtual time. */
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../../runtime/host/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { bench, equal, NAME, PORT, roundTrip, StreamPort, startDevice } from './support.ts';
 
 const HOUR = 3_600_000;
@@ -98,7 +99,7 @@ describe('a session', () => {
     for (let i = 0; i < 70; i++) {
       const session = await simulation.settle(connect());
       const data = random.bytes(2000);
-      const stream = await simulation.settle(session.streams.open(StreamPort.ECHO));
+      const stream = await simulation.settle(openedStream(session, StreamPort.ECHO));
       expect(equal(await simulation.settle(roundTrip(stream, data)), data)).toBe(true);
       await simulation.settle(session.close());
       await simulation.run(5000);
@@ -112,9 +113,9 @@ describe('fairness', () => {
   it('answers requests while a stream that is never read is full and another is busy', { tags: ['slow'] }, async () => {
     const { simulation, connect, random } = await bench({ link: { delay: 10, rate: 20e6 } });
     const session = await simulation.settle(connect());
-    const stuck = await simulation.settle(session.streams.open(StreamPort.NEVER_READ));
+    const stuck = await simulation.settle(openedStream(session, StreamPort.NEVER_READ));
     const blocked = stuck.write(random.bytes(8_000_000)).catch((error: Error) => error);
-    const busy = await simulation.settle(session.streams.open(StreamPort.SINK));
+    const busy = await simulation.settle(openedStream(session, StreamPort.SINK));
     const writing = busy.write(random.bytes(4_000_000));
     await simulation.run(500);
     const times: number[] = [];
@@ -139,7 +140,7 @@ describe('fairness', () => {
       const client = await Host.open(host, { identity: host.crypto.generateKey(), binds: [{ port: 0 }] });
       const session = await client.dials.connect({ address: deviceHost.addresses[i % 2]!, port: PORT, name: NAME, pin });
       const data = random.bytes(20_000);
-      expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+      expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
       await client.close();
     });
     await simulation.settle(Promise.all(work));

@@ -4,6 +4,7 @@
  * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
@@ -26,7 +27,7 @@ describe('with little memory', () => {
       });
       const streams = Array.from({ length: 12 }, async () => {
         const data = random.bytes(100_000);
-        expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+        expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
       });
       await Promise.all([...requests, ...streams]);
     };
@@ -47,7 +48,7 @@ describe('with little memory', () => {
       await Promise.all(
         Array.from({ length: 8 }, async () => {
           const data = random.bytes(300_000);
-          expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+          expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
         }),
       );
     };

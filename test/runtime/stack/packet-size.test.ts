@@ -6,6 +6,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { LinkOptions } from '../../../testing/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { type Bench, type BenchOptions, bench, StreamPort } from './support.ts';
 
 const BYTES = 1_000_000;
@@ -29,7 +30,7 @@ async function upload(options: BenchOptions, bytes = BYTES, then: { after: numbe
     if (from === clientHost.name && data.length > steps.at(-1)!) steps.push(data.length);
   };
   const session = await simulation.settle(over.connect());
-  const stream = await simulation.settle(session.streams.open(StreamPort.SINK));
+  const stream = await simulation.settle(openedStream(session, StreamPort.SINK));
   const sent = stream.write(new Uint8Array(bytes)).then(() => stream.close());
   if (then !== null) {
     await simulation.run(() => over.sunk.bytes >= then.after);

@@ -7,6 +7,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../runtime/session/index.ts';
 import { Random } from '../../../testing/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
@@ -42,11 +43,11 @@ describe('random sessions', () => {
     const job = async (): Promise<void> => {
       const session = await connect({ timeout: 300_000 });
       // streams that are never read, kept full: they may take all the credit of byte streams
-      const stuck = await Promise.all(Array.from({ length: between(0, 2) }, () => session.streams.open(StreamPort.NEVER_READ)));
+      const stuck = await Promise.all(Array.from({ length: between(0, 2) }, () => openedStream(session, StreamPort.NEVER_READ)));
       for (const stream of stuck) void stream.write(random.bytes(2_000_000)).catch(() => {});
-      const busy = await session.streams.open(StreamPort.SINK);
+      const busy = await openedStream(session, StreamPort.SINK);
       const writing = busy.write(random.bytes(between(10_000, 300_000)));
-      const aborted = await session.streams.open(StreamPort.ECHO);
+      const aborted = await openedStream(session, StreamPort.ECHO);
       void aborted.write(random.bytes(200_000)).catch(() => {});
       client.environment.clock.schedule(between(0, 2000), () => aborted.abort());
       await Promise.all(
@@ -55,7 +56,7 @@ describe('random sessions', () => {
       for (const stream of stuck) stream.abort();
       await writing;
       const data = random.bytes(between(0, 50_000));
-      expect(equal(await roundTrip(await session.streams.open(StreamPort.ECHO), data), data)).toBe(true);
+      expect(equal(await roundTrip(await openedStream(session, StreamPort.ECHO), data), data)).toBe(true);
       await session.close();
     };
     await simulation.settle(job());

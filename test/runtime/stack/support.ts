@@ -1,7 +1,7 @@
 /** A device and a client on a simulated network, with everything real in between: sessions, driver, protocol, core. */
 import { Router } from '../../../protocol/coap/index.ts';
 import { type ConnectTarget, Host, type HostConfig } from '../../../runtime/host/index.ts';
-import type { Session, SessionStream } from '../../../runtime/session/index.ts';
+import type { Session, Stream } from '../../../runtime/session/index.ts';
 import { Random, type SimulatedHost, type Simulation, type SimulationOptions } from '../../../testing/index.ts';
 import { DEVICE_NAME, DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
@@ -81,7 +81,7 @@ function served(counts: Map<string, number>, sunk: { bytes: number }): Required<
 }
 
 /** Writes and reads at once; returns the bytes read. */
-export async function roundTrip(stream: SessionStream, data: Uint8Array): Promise<Uint8Array> {
+export async function roundTrip(stream: Stream, data: Uint8Array): Promise<Uint8Array> {
   const writing = stream.write(data).then(() => stream.close());
   const back = await stream.readAll(data.length);
   await writing;
@@ -92,17 +92,17 @@ export function equal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
-async function echo(stream: SessionStream): Promise<void> {
+async function echo(stream: Stream): Promise<void> {
   try {
-    for (;;) await stream.write(await stream.readSome());
+    for (;;) await stream.write(await stream.read());
   } catch (error) {
     if ((error as { code?: string }).code === 'END_OF_FILE') await stream.close().catch(() => {});
   }
 }
 
-async function swallow(stream: SessionStream, sunk: { bytes: number }): Promise<void> {
+async function swallow(stream: Stream, sunk: { bytes: number }): Promise<void> {
   try {
-    for (;;) sunk.bytes += (await stream.readSome()).length;
+    for (;;) sunk.bytes += (await stream.read()).length;
   } catch {
     await stream.close().catch(() => {});
   }

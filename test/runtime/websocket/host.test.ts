@@ -5,6 +5,7 @@ import type { Path } from '../../../protocol/path.ts';
 import type { Session } from '../../../runtime/session/index.ts';
 import { openWebSocketSocket, SharedQueue, SUBPROTOCOL, WEBSOCKET_PATH, WebSocketSocket } from '../../../runtime/websocket/index.ts';
 import type { SimulatedHost } from '../../../testing/index.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 import { hosts, type Pair, type PairOptions, testRouter } from '../session/support.ts';
 
 const PORT = 4433;
@@ -122,7 +123,7 @@ describe('a host over a WebSocket', () => {
       session.onStream = async (incoming) => {
         const stream = incoming.accept();
         for (;;) {
-          const { length } = await stream.readSome();
+          const { length } = await stream.read();
           got += length;
         }
       };
@@ -131,7 +132,7 @@ describe('a host over a WebSocket', () => {
     const target = { path: socket.path, name: 'device', pin: both.device.fingerprint };
     const connecting = Array.from({ length: 5 }, () => both.client.dials.connect(target));
     const sessions = [session, ...(await both.simulation.settle(Promise.all(connecting)))];
-    const streams = await both.simulation.settle(Promise.all(sessions.map((each) => each.streams.open(1))));
+    const streams = await both.simulation.settle(Promise.all(sessions.map((each) => openedStream(each, 1))));
     const writing = Promise.all(streams.map((stream) => stream.write(new Uint8Array(256 << 10))));
     await both.simulation.run(() => got > 160 << 10);
     both.stall(true);

@@ -39,7 +39,7 @@ test('datagrams continue over a migration from the route to a direct path', asyn
   echo(device.incoming[0]!);
   session.onDatagram = (datagram) => session.datagrams.receive(datagram);
   const got: number[] = [];
-  const flow = session.datagrams.open(session.streams.start(1).id, (payload) => got.push(payload[0]!), noDatagrams());
+  const flow = session.datagrams.open(session.streams.open(1).id, (payload) => got.push(payload[0]!), noDatagrams());
   const [address] = device.environment.addresses.filter((each) => !each.includes(':'));
   const direct = client.host.sockets.bound[0]!.path(address!, device.host.sockets.bound[0]!.port);
   expect(session.paths.type).toBe('RELAY');

@@ -7,6 +7,7 @@ import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
+import { openedStream } from '../../support/opened-stream.ts';
 
 const MB = 1 << 20;
 const ATTACKER: SocketAddress = { address: '203.0.113.66', port: 666 };
@@ -45,7 +46,7 @@ async function relayed(): Promise<Session> {
 }
 
 async function download(session: Session, size = MB): Promise<number> {
-  const stream = await session.streams.open(size);
+  const stream = await openedStream(session, size);
   const closing = stream.close();
   const { length } = await stream.readAll(size);
   await closing;
@@ -53,10 +54,10 @@ async function download(session: Session, size = MB): Promise<number> {
 }
 
 async function upload(session: Session): Promise<void> {
-  const stream = await session.streams.open(0);
+  const stream = await openedStream(session, 0);
   await stream.write(new Uint8Array(MB));
   await stream.close();
-  await expect(stream.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+  await expect(stream.read()).rejects.toMatchObject({ code: 'END_OF_FILE' });
 }
 
 const wentTo = (packets: SimulatedPacket[], { address, port }: SocketAddress) =>

@@ -3,7 +3,7 @@
  * is a failure.
  */
 import { Command, Option } from 'commander';
-import { type Coap, ContentFormat } from '../client/node.ts';
+import { type Answer, ContentFormat, type ObserveOptions } from '../client/node.ts';
 import { checkQuery, formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
 import { type OpenConnection, withConnection } from './client/open.ts';
 import { roundTrip } from './client/round-trip.ts';
@@ -60,33 +60,40 @@ export function coapCommand(): Command {
     const payload = await requestPayload(options);
     const work = (opened: OpenConnection): Promise<void> => {
       showWay(opened.connection, opened.output);
-      const coap = opened.connection.createCoap(verb, path);
-      coap.setRequestQuery(query);
-      if (payload !== undefined) coap.setRequestPayload(options.contentFormat ?? ContentFormat.TEXT_PLAIN, payload);
-      return options.observe === true ? follow(opened, coap, options) : execute(opened, coap, options);
+      const content = payload === undefined ? {} : { body: payload, format: options.contentFormat ?? ContentFormat.TEXT_PLAIN };
+      const request = { ...content, query, signal: opened.signal };
+      return options.observe === true
+        ? follow(opened, path, { ...request, method: verb === 'POST' ? 'POST' : 'GET' }, options)
+        : execute(opened, opened.connection.request(verb, path, request), options);
     };
     await withConnection(options, work, { untilStopped: options.observe === true, brief: options.observe !== true });
   });
 }
 
-async function execute({ output, signal }: OpenConnection, coap: Coap, { raw = false }: CoapOptions): Promise<void> {
-  await coap.execute({ signal });
-  const response = coap.getResponse();
-  const { status, contentFormat: format } = response;
-  if (output.json) output.result({ status, contentFormat: format, ...payloadDocument(response) }, '');
-  else if (status < 300) printPayload(response, output, raw);
-  if (status < 300) return;
-  const text = payloadText(response);
+async function execute({ output }: OpenConnection, answered: Promise<Answer>, { raw = false }: CoapOptions): Promise<void> {
+  const answer = await answered;
+  const { status, format } = answer;
+  if (output.json) output.result({ status, contentFormat: format, ...payloadDocument(answer) }, '');
+  else if (answer.ok) printPayload(answer, output, raw);
+  if (answer.ok) return;
+  const text = payloadText(answer);
   const advice = status === Status.FORBIDDEN ? `; you are not allowed to do this: ${NOT_ALLOWED}` : '';
   throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}${advice}`);
 }
 
 function follow(
   { connection, environment, output, signal }: OpenConnection,
-  coap: Coap,
+  path: string,
+  request: ObserveOptions,
   { count, raw = false }: CoapOptions,
 ): Promise<void> {
-  return observe(coap, { output, signal, count, raw, settled: () => roundTrip(connection, environment.clock, FAREWELL) });
+  return observe(connection, path, request, {
+    output,
+    signal,
+    count,
+    raw,
+    settled: () => roundTrip(connection, environment.clock, FAREWELL),
+  });
 }
 
 function checkOptions(verb: string, { observe: observed, count, raw, json }: CoapOptions): void {

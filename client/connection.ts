@@ -6,23 +6,25 @@
  * needed. `connect` tries the channels in parallel (`connect/race.ts`); the first that authenticates wins and the
  * others are stopped.
  */
-import { signal as abortSignal, check, checkOptions, oneOf, text, withMethods } from '../protocol/arguments.ts';
+import { signal as abortSignal, check, checkOptions, oneOf, text } from '../protocol/arguments.ts';
+import type { Body } from '../protocol/body.ts';
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
-import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
-import type { Path } from '../protocol/path.ts';
+import { type ChannelErrors, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
+import { emit, endEvents, Listenable } from '../runtime/emitter.ts';
 import type { DirectSearch, PathsReport } from '../runtime/rendezvous/index.ts';
 import type { Session, Stream, StreamOptions } from '../runtime/session/index.ts';
 import type { StationVerification } from '../runtime/station/index.ts';
-import { Coap } from './coap.ts';
+import type { Subscription } from '../runtime/subscription.ts';
 import { DirectCandidates } from './connect/direct.ts';
-import { needsRoute, searchRoute } from './connect/keep-route.ts';
 import { type ChannelContext, type ChannelFailures, connectChannels } from './connect/race.ts';
 import { canAskAgain, configuredStation } from './connect/relay.ts';
-import type { ConnectionEvent, ConnectionEventsCallback } from './connection-events.ts';
+import type { ConnectionEvents } from './connection-events.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import type { ListenTunnel } from './platform.ts';
+import { type Answer, ask, type ObserveOptions, observationOf, observe, type RequestOptions, requestOf, withBody } from './requests.ts';
+import { RouteRecovery } from './route-recovery.ts';
 import { askService, type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
@@ -43,7 +45,7 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   /** The connection takes a slot until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
   onConnecting(connection: Connection): void;
   /** Finds direct paths, once a session is open. */
-  directPaths(): Pick<DirectPaths, 'search' | 'report' | 'keepAlive' | 'keepAliveInterval' | 'warmInterval'>;
+  directPaths(): Pick<DirectPaths, 'search' | 'report' | 'channelOf' | 'keepAlive' | 'keepAliveInterval' | 'warmInterval'>;
   onClosed(connection: Connection): void;
 }
 
@@ -52,9 +54,8 @@ const CRAMPED = 'bytes of streams that the application has not read fill their m
 const NO_FAILURES: ChannelFailures = {};
 
 /** A connection to one device, used once. Created by `SvcClient.createConnection`. */
-export class Connection {
+export class Connection extends Listenable<ConnectionEvents> {
   readonly #context: ConnectionContext;
-  readonly #listeners = new Set<ConnectionEventsCallback>();
   readonly #live = () => this.#connected();
   #options: ConnectionOptions = {};
   #identity: PrivateKey | null = null;
@@ -63,13 +64,6 @@ export class Connection {
   #session: Session | null = null;
   /** Null while no search for a direct path runs. */
   #search: DirectSearch | null = null;
-  /** Set during a search for a route that replaces a lost one. */
-  #searchingRoute: AbortController | null = null;
-  /**
-   * When the device was last heard from before its latest silence, and the path of the channel to the base station at
-   * that time.
-   */
-  #asked: { readonly heardAt: number; readonly over: Path } | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
@@ -79,6 +73,7 @@ export class Connection {
 
   /** For `SvcClient.createConnection`. */
   constructor(context: ConnectionContext) {
+    super(context.environment.log);
     this.#context = context;
   }
 
@@ -122,7 +117,7 @@ export class Connection {
         this.#channels = results;
         this.#failures = failures;
       },
-      onWaiting: () => this.#state === 'connecting' && this.#emit('WAITING_FOR_ATTACH'),
+      onWaiting: () => this.#state === 'connecting' && emit(this, 'waiting', {}),
     };
     this.#state = 'connecting';
     this.#connecting = connecting;
@@ -146,7 +141,7 @@ export class Connection {
     this.#state = 'closed';
     this.#connecting?.abort();
     await session?.close();
-    if (wasConnected) this.#emit('CLOSED');
+    if (wasConnected) emit(this, 'close', {});
     this.#end();
   }
 
@@ -266,13 +261,47 @@ export class Connection {
   }
 
   /**
-   * Creates a CoAP request to the device.
+   * Sends a CoAP request; resolves with any answer, 4.xx and 5.xx included.
    * @param method GET, POST, PUT or DELETE
    * @param path starts with `/`
-   * @throws LocalError INVALID_ARGUMENT
+   * @throws INVALID_ARGUMENT, and nothing is sent; NOT_CONNECTED; TIMEOUT; STOPPED when `signal` fires, or the
+   *   connection was closed or lost; BAD_RESPONSE when the answer is malformed
    */
-  createCoap(method: string, path: string): Coap {
-    return new Coap(this.#live, method, path);
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const request = requestOf(method, path, options);
+    return ask(this.#connected(), request);
+  }
+
+  /** Sends a GET, as `request`. */
+  get(path: string, options?: RequestOptions): Promise<Answer> {
+    return this.request('GET', path, options);
+  }
+
+  /** Sends a PUT, as `request`. */
+  put(path: string, body?: Body, options?: Omit<RequestOptions, 'body'>): Promise<Answer> {
+    return this.request('PUT', path, withBody(body, options));
+  }
+
+  /** Sends a POST, as `request`. */
+  post(path: string, body?: Body, options?: Omit<RequestOptions, 'body'>): Promise<Answer> {
+    return this.request('POST', path, withBody(body, options));
+  }
+
+  /** Sends a DELETE, as `request`. */
+  delete(path: string, options?: RequestOptions): Promise<Answer> {
+    return this.request('DELETE', path, options);
+  }
+
+  /**
+   * Observes a resource (RFC 7641): `for await (const answer of connection.observe('/temperature'))`. A reader gets the
+   * newest state, and misses those between if it is slow. It ends with `signal`, when the loop is left, and when the
+   * device ends it: with its last answer. The loop throws STOPPED when the connection was closed or lost, TIMEOUT
+   * without a first answer, and BAD_RESPONSE.
+   * @throws LocalError INVALID_ARGUMENT; NOT_CONNECTED; STOPPED when the connection is closed
+   */
+  observe(path: string, options: ObserveOptions = {}): Subscription<Answer> {
+    const request = observationOf(path, options);
+    return observe(this.#connected(), request);
   }
 
   /**
@@ -322,17 +351,6 @@ export class Connection {
     return askService(this.#connected(), kind, id);
   }
 
-  /** @throws LocalError INVALID_ARGUMENT */
-  addConnectionEventsListener(callback: ConnectionEventsCallback): void {
-    check('the connection events listener', callback, withMethods('onEvent'));
-    this.#listeners.add(callback);
-  }
-
-  /** Removes a listener, if it was added; may be called from the callback itself. */
-  removeConnectionEventsListener(callback: ConnectionEventsCallback): void {
-    this.#listeners.delete(callback);
-  }
-
   #opened(session: Session): void {
     this.#session = session;
     // No longer needed, and errors are large.
@@ -345,7 +363,6 @@ export class Connection {
     if (session.paths.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => {
       this.#search?.stop();
-      this.#searchingRoute?.abort();
       this.#lost(reason);
     });
     this.#context.directPaths().keepAlive(session, keepAliveWish(effectiveOptions(this.#options)));
@@ -353,20 +370,23 @@ export class Connection {
     session.on('path', ({ path }) => {
       if (this.#search === null) this.#lookForDirect(session);
       else this.#search.migrated(path);
-      if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
+      if (this.#state === 'connected') emit(this, 'path', this.#pathInUse(session));
     });
     this.#announceRests(session);
     session.on('cramped', (cramped) => {
       if (cramped) this.#context.environment.log.warn(CRAMPED);
-      this.#emit(cramped ? 'CRAMPED' : 'RELIEVED');
+      emit(this, cramped ? 'cramped' : 'relieved', {});
     });
-    if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
-      session.on('suspected', () => void this.#noteAsked(session));
-      session.on('resting', (reason) => void this.#rests(session, reason));
-      session.on('probed', ({ path, forgotten }) => forgotten && path.kind === 'route' && void this.#searchRoute(session));
-    }
+    if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) this.#keepRoute(session);
     this.#context.environment.log.debug('connected', { type: session.paths.type });
-    this.#emit('CONNECTED');
+    emit(this, 'open', {});
+  }
+
+  #keepRoute(session: Session): void {
+    const { environment, directPaths, connector, host } = this.#context;
+    const options = effectiveOptions(this.#options);
+    const station = configuredStation(options, environment);
+    new RouteRecovery({ session, options, environment, directPaths: directPaths(), host, connector: () => connector(station) });
   }
 
   /** Starts the search for a direct path, once the connection is relayed. */
@@ -377,74 +397,21 @@ export class Connection {
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
   }
 
-  /** Emits RESTING and RESUMED, once per rest: each further route that fails makes the session rest again. */
+  /** Emits `rest` and `resume` once per rest: each further route that fails makes the session rest again. */
   #announceRests(session: Session): void {
     let rests = false;
-    const becomes = (now: boolean, event: 'RESTING' | 'RESUMED'): void => {
+    const becomes = (now: boolean, announce: () => void): void => {
       if (this.#state !== 'connected' || rests === now) return;
       rests = now;
-      this.#emit(event);
+      announce();
     };
-    session.on('resting', () => becomes(true, 'RESTING'));
-    session.on('resumed', () => becomes(false, 'RESUMED'));
+    session.on('resting', (reason) => becomes(true, () => emit(this, 'rest', { reason })));
+    session.on('resumed', () => becomes(false, () => emit(this, 'resume', {})));
   }
 
-  async #rests(session: Session, reason: SvcError): Promise<void> {
-    const isGone = reason.code === 'TIMEOUT' && (await this.#isDeviceGone(session));
-    if (isGone && session.restReason !== null) session.end(reason, CloseCode.NO_ERROR);
-    else await this.#searchRoute(session);
-  }
-
-  /**
-   * Whether the device is silent while the base station is not. An application that sets the keep-alive, or uses the
-   * profile `live`, has thereby set how long the device may be silent. From the second probe on, the base station is
-   * probed along with the device; so it counts if it was heard after the first probe that the device did not answer. If
-   * the channel has migrated meanwhile, for example to a WebSocket, earlier probes did not reach the base station.
-   */
-  async #isDeviceGone(session: Session): Promise<boolean> {
-    const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
-    if (profile !== 'live' && Object.keys(explicit).length === 0) return false;
-    const channel = await this.#channelOf(session);
-    if (channel?.isOpen !== true || (this.#asked !== null && this.#asked.over !== channel.paths.active)) return false;
-    const asked = session.connection.heardAt + this.#context.directPaths().keepAliveInterval(session);
-    return channel.connection.heardAt > asked;
-  }
-
-  /** Notes the start of a silence: the device has not answered for a moment. */
-  async #noteAsked(session: Session): Promise<void> {
-    const { heardAt } = session.connection;
-    const channel = await this.#channelOf(session);
-    if (channel !== undefined && this.#asked?.heardAt !== heardAt) this.#asked = { heardAt, over: channel.paths.active };
-  }
-
-  /** Returns the channel to the base station behind a route of the session. */
-  async #channelOf({ paths }: Session): Promise<Session | undefined> {
-    const host = await this.#context.host();
-    return paths.all.map((path) => host.routes.channelOf(path)).find((each) => each !== undefined);
-  }
-
-  /** Searches for a route: with a base station, the connection survives the loss of its route or its last path. */
-  async #searchRoute(session: Session): Promise<void> {
-    if (this.#searchingRoute !== null || !needsRoute(session)) return;
-    const searching = new AbortController();
-    this.#searchingRoute = searching;
-    const options = effectiveOptions(this.#options);
-    const { environment } = this.#context;
-    try {
-      const connector = await this.#context.connector(configuredStation(options, environment));
-      await searchRoute({
-        session,
-        host: await this.#context.host(),
-        options,
-        connector,
-        keepInterval: this.#context.directPaths().warmInterval,
-        signal: searching.signal,
-      });
-    } catch (error) {
-      environment.log.debug('the search for a route failed', { error: String(error) });
-    } finally {
-      this.#searchingRoute = null;
-    }
+  #pathInUse(session: Session): ConnectionEvents['path'] {
+    const why = this.paths().whyNotDirect;
+    return { kind: session.paths.type === 'RELAY' ? 'relay' : 'direct', ...(why !== null && { why }) };
   }
 
   #lost(reason: SvcError | null): void {
@@ -452,22 +419,13 @@ export class Connection {
     this.#closeReason = reason;
     this.#state = 'lost';
     this.#context.environment.log.debug('connection lost', { error: reason === null ? undefined : String(reason) });
-    this.#emit('CLOSED');
+    emit(this, 'close', reason === null ? {} : { reason });
     this.#end();
   }
 
   #end(): void {
+    endEvents(this);
     this.#context.onClosed(this);
-  }
-
-  #emit(event: ConnectionEvent): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener.onEvent(event);
-      } catch (error) {
-        this.#context.environment.log.error('a connection events listener failed', { event, error: String(error) });
-      }
-    }
   }
 
   #connected(): Session {

@@ -107,7 +107,7 @@ export class DeviceLink {
     this.#connection = connection;
     this.#isRelayed = connection.stationVerified !== null;
     this.#since = this.#options.environment.clock.now();
-    connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && this.#lost(connection) });
+    connection.on('close', () => this.#lost(connection));
     this.#options.events.connected(connection);
   }
 

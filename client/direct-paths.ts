@@ -49,7 +49,7 @@ export class DirectPaths {
       environment: host.environment,
       isNear: (address) => gatherer.isNear(address),
       onChange: (callback) => gatherer.onChange(callback),
-      channelOf: (session) => this.#channelOf(session),
+      channelOf: (session) => this.channelOf(session),
       ask,
     });
     this.#shared = new Searches(this.#end, new HostBudget(clientLimits), { clock, log });
@@ -69,7 +69,7 @@ export class DirectPaths {
     return idleReport(
       session,
       (address) => gatherer.isNear(address),
-      stationReport(stationView(this.#channelOf(session), null, ask), gatherer),
+      stationReport(stationView(this.channelOf(session), null, ask), gatherer),
       this.#keepAlive.report(session),
     );
   }
@@ -92,6 +92,15 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
+  /** Returns the channel to the base station, even while a path other than the route is in use. */
+  channelOf(session: { readonly paths: { readonly all: readonly Path[] } }): Session | null {
+    for (const path of session.paths.all) {
+      const channel = this.#host.routes.channelOf(path);
+      if (channel !== undefined) return channel;
+    }
+    return null;
+  }
+
   /** Handles a change of network. `migrated`: the channel to the base station has migrated with this host. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'migrated') this.#end.networkChanged();
@@ -110,20 +119,11 @@ export class DirectPaths {
       this.#kind = {
         hardNat,
         stationName,
-        stationOf: (session) => stationView(this.#channelOf(session), stationName, ask),
+        stationOf: (session) => stationView(this.channelOf(session), stationName, ask),
         keepInterval: () => this.#keepAlive.warmInterval,
-        keepAliveReport: (session) => this.#keepAlive.report(this.#channelOf(session)),
+        keepAliveReport: (session) => this.#keepAlive.report(this.channelOf(session)),
       };
     }
     return this.#kind;
-  }
-
-  /** Returns the channel to the base station, even while a path other than the route is in use. */
-  #channelOf(session: { readonly paths: { readonly all: readonly Path[] } }): Session | null {
-    for (const path of session.paths.all) {
-      const channel = this.#host.routes.channelOf(path);
-      if (channel !== undefined) return channel;
-    }
-    return null;
   }
 }

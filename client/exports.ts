@@ -2,7 +2,8 @@
 
 export type { Environment, HostInterface, Log, LogLevel } from '../platform/environment.ts';
 export type { Payload } from '../protocol/arguments.ts';
-export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
+export type { Body, CborObject } from '../protocol/body.ts';
+export { ContentFormat } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export {
   type ErrorCode,
@@ -34,15 +35,16 @@ export {
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { KeepAliveReport } from '../runtime/keep-alive/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../runtime/rendezvous/index.ts';
-export { type DatagramLoss, type Observation, Stream, type StreamOptions, type StreamStats } from '../runtime/session/index.ts';
-export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
+export { type DatagramLoss, Stream, type StreamOptions, type StreamStats } from '../runtime/session/index.ts';
+export { Subscription } from '../runtime/subscription.ts';
 export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionType } from './connection.ts';
-export type { ConnectionEvent, ConnectionEventsCallback } from './connection-events.ts';
+export type { ConnectionEvents, PathKind } from './connection-events.ts';
 export * from './iam/index.ts';
 export type { LogCallback, LogMessage } from './log.ts';
 export { MdnsAction, type MdnsAddress, type MdnsResult, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
 export type { ConnectionOptions } from './options.ts';
+export { Answer, type ObserveOptions, type RequestOptions } from './requests.ts';
 export { TcpTunnel } from './tunnels/tcp.ts';
 export { UdpTunnel } from './tunnels/udp.ts';
 export type { UdpTunnelOptions, UdpTunnelStats } from './tunnels/udp-listener.ts';

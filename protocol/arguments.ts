@@ -151,7 +151,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** An object literal of any realm: an AbortSignal or a Promise in its place would be options without effect. */
-function isPlain(value: unknown): value is Record<string, unknown> {
+export function isPlain(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -67,10 +67,9 @@ serve({
 
   /** Becomes a user of a device with open pairing. */
   async pair({ name }: { name: string }) {
-    const coap = connectionOf(name).createCoap('POST', '/iam/pairing/local-open');
-    coap.setRequestPayload(CONTENT_FORMAT_CBOR, encodeOpenPairing({ username: 'bench', fingerprintName: 'Bench' }));
-    await coap.execute();
-    if (coap.getResponseStatusCode() !== 201) throw new Error(`status ${coap.getResponseStatusCode()}`);
+    const body = encodeOpenPairing({ username: 'bench', fingerprintName: 'Bench' });
+    const { status } = await connectionOf(name).post('/iam/pairing/local-open', body, { format: CONTENT_FORMAT_CBOR });
+    if (status !== 201) throw new Error(`status ${status}`);
   },
 
   /** Returns the milliseconds of one password authentication. */
@@ -138,10 +137,9 @@ serve({
       while (begun < count) {
         begun++;
         const start = performance.now();
-        const coap = connection.createCoap('GET', path);
-        await coap.execute();
+        const { status } = await connection.get(path);
         times.push((performance.now() - start) * 1000);
-        if (coap.getResponseStatusCode() !== 205) throw new Error(`status ${coap.getResponseStatusCode()}`);
+        if (status !== 205) throw new Error(`status ${status}`);
       }
     };
     await Promise.all(Array.from({ length: flight }, lane));

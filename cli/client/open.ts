@@ -9,7 +9,7 @@
  * --fingerprint, or a pairing string with one, or a password that the device proves it knows, and sends nothing to the
  * device before that. A changed key ends the command.
  */
-import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../platform/node/index.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
@@ -204,12 +204,10 @@ async function connectFirst(
 ): Promise<Connection> {
   const connection = await connectionTo(client, known, target);
   let waited = false;
-  const onEvent = (event: ConnectionEvent): void => {
-    if (event !== 'WAITING_FOR_ATTACH') return;
+  connection.on('waiting', () => {
     waited = true;
     output.note(`${nameOf(target)} is not attached to the base station: waiting for it`);
-  };
-  connection.addConnectionEventsListener({ onEvent });
+  });
   try {
     await unlessInterrupted(signal, connection.connect({ signal }));
     return connection;

@@ -9,19 +9,12 @@ const NOWHERE = '/p2p/ping';
  * Returns the milliseconds until any answer.
  * @throws TIMEOUT after `timeout` ms; STOPPED by `signal`, or when the connection ends; NOT_CONNECTED
  */
-export async function roundTrip(
-  connection: Pick<Connection, 'createCoap'>,
-  clock: Clock,
-  timeout: number,
-  signal?: AbortSignal,
-): Promise<number> {
+export async function roundTrip(connection: Pick<Connection, 'get'>, clock: Clock, timeout: number, signal?: AbortSignal): Promise<number> {
   const late = new AbortController();
   const cancel = clock.schedule(timeout, () => late.abort());
   const began = clock.now();
   try {
-    await connection
-      .createCoap('GET', NOWHERE)
-      .execute({ signal: signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]) });
+    await connection.get(NOWHERE, { signal: signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]) });
     return clock.now() - began;
   } catch (error) {
     throw late.signal.aborted && signal?.aborted !== true ? new LocalError('TIMEOUT', `no answer within ${timeout / 1000} s`) : error;

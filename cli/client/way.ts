@@ -44,14 +44,11 @@ export function showWay(connection: Connection, output: Output): void {
 /** Reports each change in one line. */
 export function followWay(connection: Connection, say: (text: string) => void): void {
   let before = activeOf(connection);
-  connection.addConnectionEventsListener({
-    onEvent: (event) => {
-      if (event !== 'CHANNEL_CHANGED' || !connection.isConnected) return;
-      const now = activeOf(connection);
-      if (now === undefined || (now.over === before?.over && placeOf(now) === placeOf(before))) return;
-      before = now;
-      say(now.over === 'relay' ? `now ${OVER.relay} again` : `now ${OVER[now.over]}, ${placeOf(now)}`);
-    },
+  connection.on('path', () => {
+    const now = activeOf(connection);
+    if (now === undefined || (now.over === before?.over && placeOf(now) === placeOf(before))) return;
+    before = now;
+    say(now.over === 'relay' ? `now ${OVER.relay} again` : `now ${OVER[now.over]}, ${placeOf(now)}`);
   });
 }
 

@@ -31,13 +31,11 @@ export function coapDiscoverCommand(): Command {
 }
 
 async function discover({ connection, output, signal, device }: OpenConnection, { href, rt }: DiscoverOptions): Promise<void> {
-  const coap = connection.createCoap('GET', CORE_PATH);
-  coap.setRequestQuery(Object.entries({ href, rt }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])));
-  await coap.execute({ signal });
-  const { status, contentFormat, payload } = coap.getResponse();
-  if (status !== 205 || contentFormat !== ContentFormat.APPLICATION_LINK_FORMAT)
+  const query = { ...(href !== undefined && { href }), ...(rt !== undefined && { rt }) };
+  const { status, format, text } = await connection.get(CORE_PATH, { query, signal });
+  if (status !== 205 || format !== ContentFormat.LINK_FORMAT)
     throw new CommandError(`${device} does not list its resources (${formatStatus(status)})`);
-  const links = decodeLinks(new TextDecoder().decode(payload));
+  const links = decodeLinks(text);
   const rows = links.map((link) => [
     pathOf(link),
     attributeOf(link, 'methods'),

@@ -2,7 +2,7 @@
  * `svc coap … --observe`: prints each answer of a resource (RFC 7641), until the count is reached, Ctrl-C, or the
  * device ends it.
  */
-import type { Coap, CoapResponse, Observation, SvcError } from '../../client/node.ts';
+import type { Answer, Connection, ObserveOptions } from '../../client/node.ts';
 import { formatStatus } from '../../protocol/coap/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
@@ -23,42 +23,34 @@ export interface ObserveFrame {
  * @throws CommandError for a 4.xx or 5.xx answer, and for a resource that cannot be observed; the error that ended the
  *   connection
  */
-export async function observe(coap: Pick<Coap, 'observe'>, { output, signal, count, raw, settled }: ObserveFrame): Promise<void> {
-  let observation: Observation | undefined;
-  let left = count ?? Number.POSITIVE_INFINITY;
-  let last: CoapResponse | undefined;
-  const wanted = await new Promise<boolean>((resolve, reject) => {
-    signal.addEventListener('abort', () => resolve(true), { once: true });
-    observation = coap.observe({
-      onResponse: (response) => {
-        last = response;
-        if (left <= 0) return;
-        print(response, output, raw);
-        left--;
-        if (left <= 0) resolve(true);
-      },
-      onEnd: (error: SvcError | null) => (error === null ? resolve(false) : reject(error)),
-    });
-    if (signal.aborted) resolve(true);
-  });
-  if (wanted && last?.observe !== undefined) {
-    observation?.cancel();
-    await settled().catch(() => {});
-    return;
+export async function observe(
+  connection: Pick<Connection, 'observe'>,
+  path: string,
+  request: ObserveOptions,
+  { output, signal, count = Number.POSITIVE_INFINITY, raw, settled }: ObserveFrame,
+): Promise<void> {
+  let printed = 0;
+  let last: Answer | undefined;
+  for await (const answer of connection.observe(path, request)) {
+    last = answer;
+    print(answer, output, raw);
+    printed++;
+    if (printed >= count) break;
   }
-  observation?.cancel();
-  if (last === undefined || (wanted && last.status < 300)) return;
-  if (last.status >= 300) throw new CommandError(`the device answered ${formatStatus(last.status)}${textOf(last)}`);
+  const wanted = signal.aborted || printed >= count;
+  if (wanted && last?.sequence !== undefined) await settled().catch(() => {});
+  if (last === undefined || (wanted && (last.ok || last.sequence !== undefined))) return;
+  if (!last.ok) throw new CommandError(`the device answered ${formatStatus(last.status)}${textOf(last)}`);
   throw new CommandError('the resource was printed once: it cannot be observed, or the device is at its limit of observers');
 }
 
-function print(response: CoapResponse, output: Output, raw: boolean): void {
-  const { status, contentFormat, observe: sequence } = response;
-  if (output.json) output.result({ status, contentFormat, observe: sequence, ...payloadDocument(response) }, '');
-  else if (status < 300) printPayload(response, output, raw);
+function print(answer: Answer, output: Output, raw: boolean): void {
+  const { status, format, sequence } = answer;
+  if (output.json) output.result({ status, contentFormat: format, observe: sequence, ...payloadDocument(answer) }, '');
+  else if (answer.ok) printPayload(answer, output, raw);
 }
 
-function textOf(response: CoapResponse): string {
-  const text = payloadText(response);
+function textOf(answer: Answer): string {
+  const text = payloadText(answer);
   return text === undefined ? '' : `: ${text}`;
 }

@@ -2,18 +2,18 @@
  * Prints the payload of a CoAP answer: text as text, JSON and CBOR as JSON, with line breaks for a person at a
  * terminal, anything else as bytes, at a terminal as hexadecimal digits.
  */
-import { type CoapResponse, ContentFormat } from '../../client/node.ts';
+import { type Answer, ContentFormat } from '../../client/node.ts';
 import { decode } from '../../protocol/cbor/index.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import type { Output } from '../frame/output.ts';
 
-export type Payload = Pick<CoapResponse, 'contentFormat' | 'payload'>;
+export type Payload = Pick<Answer, 'format' | 'bytes'>;
 
 /** Formats that are text. */
 const TEXTS: readonly (number | undefined)[] = [
   undefined,
   ContentFormat.TEXT_PLAIN,
-  ContentFormat.APPLICATION_LINK_FORMAT,
+  ContentFormat.LINK_FORMAT,
   ContentFormat.APPLICATION_XML,
   ContentFormat.APPLICATION_JSON,
 ];
@@ -27,7 +27,7 @@ type Content = { readonly text: string } | { readonly value: unknown } | { reado
  * `payloadBase64` is anything else.
  */
 export function payloadDocument(payload: Payload): { payload?: unknown; payloadBase64?: string } {
-  if (payload.payload.length === 0) return {};
+  if (payload.bytes.length === 0) return {};
   const content = contentOf(payload);
   if ('text' in content) return { payload: content.text };
   if ('value' in content) return { payload: content.value };
@@ -36,34 +36,34 @@ export function payloadDocument(payload: Payload): { payload?: unknown; payloadB
 
 /** Writes it to standard output. @param raw the bytes unchanged */
 export function printPayload(payload: Payload, output: Output, raw: boolean): void {
-  if (payload.payload.length === 0) return;
-  const content = raw ? { bytes: payload.payload } : contentOf(payload);
+  if (payload.bytes.length === 0) return;
+  const content = raw ? { bytes: payload.bytes } : contentOf(payload);
   if ('bytes' in content && (raw || !output.isTerminal)) output.bytes(content.bytes);
   else output.payload(shown(payload, content, output.isTerminal));
 }
 
 /** Text of an answer, for a message; undefined if it is not text. */
 export function payloadText(payload: Payload): string | undefined {
-  if (payload.payload.length === 0) return undefined;
+  if (payload.bytes.length === 0) return undefined;
   const content = contentOf(payload);
   if ('text' in content) return content.text;
   return 'value' in content ? JSON.stringify(content.value) : undefined;
 }
 
-function shown({ contentFormat }: Payload, content: Content, pretty: boolean): string {
+function shown({ format }: Payload, content: Content, pretty: boolean): string {
   if ('value' in content) return JSON.stringify(content.value, null, pretty ? 2 : 0);
   if ('bytes' in content) return hexLines(content.bytes);
-  return pretty && contentFormat === ContentFormat.APPLICATION_JSON
+  return pretty && format === ContentFormat.APPLICATION_JSON
     ? orElse(() => JSON.stringify(JSON.parse(content.text), null, 2), content.text)
     : content.text;
 }
 
-function contentOf({ contentFormat, payload }: Payload): Content {
-  if (contentFormat === ContentFormat.APPLICATION_CBOR)
+function contentOf({ format, bytes }: Payload): Content {
+  if (format === ContentFormat.APPLICATION_CBOR)
     // CBOR outside our subset counts as bytes.
-    return orElse(() => ({ value: withoutBytes(decode(payload)) }), { bytes: payload });
-  if (!TEXTS.includes(contentFormat)) return { bytes: payload };
-  return orElse(() => ({ text: new TextDecoder('utf-8', { fatal: true }).decode(payload) }), { bytes: payload });
+    return orElse(() => ({ value: withoutBytes(decode(bytes)) }), { bytes });
+  if (!TEXTS.includes(format)) return { bytes };
+  return orElse(() => ({ text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }), { bytes });
 }
 
 function withoutBytes(value: unknown): unknown {

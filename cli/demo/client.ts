@@ -80,11 +80,8 @@ const calls = {
       const first = activeOf(own).over;
       const sentBefore = bytesSent(own);
       let change: { readonly bytes: number; readonly ms: number } | undefined;
-      own.addConnectionEventsListener({
-        onEvent: (event) => {
-          if (event !== 'CHANNEL_CHANGED' || own.getType() !== 'DIRECT') return;
-          change ??= { bytes: bytesSent(own) - sentBefore, ms: performance.now() - began };
-        },
+      own.on('path', ({ kind }) => {
+        if (kind === 'direct') change ??= { bytes: bytesSent(own) - sentBefore, ms: performance.now() - began };
       });
       const waits = (): boolean => change === undefined && performance.now() - began < patience;
       const pace = async (done: number): Promise<void> => {
@@ -126,7 +123,7 @@ const calls = {
     on.updateOptions({ ...options, PrivateKey: await readFile(keyFile, 'utf8') });
     const source = await openFile(file.path);
     let changes = 0;
-    on.addConnectionEventsListener({ onEvent: (event) => (changes += event === 'CHANNEL_CHANGED' ? 1 : 0) });
+    on.on('path', () => changes++);
     try {
       await on.connect();
       const timed = pauses();
@@ -210,9 +207,6 @@ function bytesSent(on: Connection): number {
 }
 
 async function request(on: Connection, method: string, path: string, payload?: string): Promise<{ status: number; text: string }> {
-  const coap = on.createCoap(method, path);
-  if (payload !== undefined) coap.setRequestPayload(0, new TextEncoder().encode(payload));
-  await coap.execute();
-  const status = coap.getResponseStatusCode();
-  return { status, text: status === 205 ? new TextDecoder().decode(coap.getResponsePayload()) : '' };
+  const { status, text } = await on.request(method, path, payload === undefined ? {} : { body: payload });
+  return { status, text: status === 205 ? text : '' };
 }

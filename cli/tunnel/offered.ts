@@ -41,13 +41,11 @@ async function offeredIds(connection: Connection, kind: Kind): Promise<string[]>
 }
 
 async function get(connection: Connection, path: string): Promise<Uint8Array> {
-  const coap = connection.createCoap('GET', path);
-  await coap.execute();
-  const status = coap.getResponseStatusCode();
+  const { status, bytes } = await connection.get(path);
   if (status === 403)
     throw new CommandError(
       'the device does not allow this client to see its services: pair with it (svc pair) as a user whose role allows it, see svc iam me',
     );
   if (status !== 205) throw new CommandError(`the device answered ${formatStatus(status)} to the request for ${path}`);
-  return coap.getResponsePayload();
+  return bytes;
 }

@@ -226,14 +226,10 @@ export class PortForwarding {
   }
 
   #connected(connection: Connection): void {
-    connection.addConnectionEventsListener({
-      onEvent: (event) => {
-        if (event === 'RESTING') this.#report({ kind: 'resting', error: connection.restReason });
-        else if (event === 'RESUMED') this.#resumed();
-        else if (event === 'CRAMPED') this.#report({ kind: 'cramped' });
-        else if (event === 'RELIEVED') this.#report({ kind: 'relieved' });
-      },
-    });
+    connection.on('rest', ({ reason }) => this.#report({ kind: 'resting', error: reason }));
+    connection.on('resume', () => this.#resumed());
+    connection.on('cramped', () => this.#report({ kind: 'cramped' }));
+    connection.on('relieved', () => this.#report({ kind: 'relieved' }));
     this.#lostBefore += this.#session?.datagrams.lost ?? 0;
     this.#session = this.#found[0]?.session ?? null;
     for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);

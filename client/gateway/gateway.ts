@@ -49,7 +49,7 @@ export type GatewayState = 'connected' | 'lost' | 'ended';
 const KINDS: Record<keyof GatewayOptions, Kind> = {
   environment: anEnvironment,
   connect: callback,
-  connection: withMethods('addConnectionEventsListener'),
+  connection: withMethods('request', 'on'),
   host: nonEmptyText,
   port: whole(0, 0xffff),
   requestTimeout: whole(1),
@@ -207,11 +207,8 @@ export class Gateway {
     this.#await(observer, () => stop.abort());
     let reply: CoapReply;
     try {
-      const coap = connection.createCoap(method, path);
-      coap.setRequestQuery(query);
-      if (payload.length > 0 || contentFormat !== null) coap.setRequestPayload(contentFormat, payload);
-      await coap.execute({ signal: stop.signal });
-      reply = responseReply(coap.getResponse(), accept);
+      const content = payload.length > 0 || contentFormat !== null ? ({ body: payload, format: contentFormat ?? 'none' } as const) : {};
+      reply = responseReply(await connection.request(method, path, { ...content, query, signal: stop.signal }), accept);
     } catch (error) {
       reply = errorReply(asSvcError(error));
     }

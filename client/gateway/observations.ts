@@ -7,7 +7,7 @@
  * 3. A reset, a missing acknowledgement, a GET with Observe 1, or an answer other than 2.xx ends it.
  * 4. It survives the connection: the next one observes the resource again, and its state is sent as a notification.
  */
-import type { CoapReply, CoapResponse } from '../../protocol/coap/index.ts';
+import type { CoapReply } from '../../protocol/coap/index.ts';
 import type {
   BlockTransfers,
   DatagramRequest,
@@ -18,8 +18,9 @@ import type {
   WholeRequest,
 } from '../../protocol/coap-udp/index.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Observation } from '../../runtime/session/index.ts';
+import type { Subscription } from '../../runtime/subscription.ts';
 import type { Connection } from '../connection.ts';
+import type { Answer } from '../requests.ts';
 import { errorReply, responseReply } from './replies.ts';
 import type { DeviceRequest } from './request.ts';
 
@@ -52,7 +53,7 @@ const LOST: readonly string[] = ['STOPPED', 'NOT_CONNECTED'];
 interface Entry extends Observer {
   readonly key: string;
   /** The observation at the device; null while there is no connection. */
-  observation: Observation | null;
+  observation: Subscription<Answer> | null;
   answered: boolean;
   sequence: number;
   ended: boolean;
@@ -116,22 +117,28 @@ export class Observations {
 
   #observe(entry: Entry, connection: Connection): void {
     try {
-      const coap = connection.createCoap('GET', entry.request.path);
-      coap.setRequestQuery(entry.request.query);
-      entry.observation = coap.observe({
-        onResponse: (response) => this.#response(entry, response),
-        onEnd: (error) => this.#observationEnded(entry, error),
-      });
+      const { path, query } = entry.request;
+      entry.observation = connection.observe(path, { query });
+      void this.#follow(entry, entry.observation);
     } catch (error) {
       // The connection has just ended, and its event is still to come.
       this.#observationEnded(entry, asSvcError(error));
     }
   }
 
-  #response(entry: Entry, response: CoapResponse): void {
+  async #follow(entry: Entry, observation: Subscription<Answer>): Promise<void> {
+    try {
+      for await (const answer of observation) this.#answered(entry, answer);
+      this.#observationEnded(entry, null);
+    } catch (error) {
+      this.#observationEnded(entry, asSvcError(error));
+    }
+  }
+
+  #answered(entry: Entry, answer: Answer): void {
     if (entry.ended) return;
-    const reply = responseReply(response, entry.request.accept);
-    const final = response.observe === undefined || reply.status >= 300;
+    const reply = responseReply(answer, entry.request.accept);
+    const final = answer.sequence === undefined || reply.status >= 300;
     if (entry.answered) {
       this.#notify(entry, reply, final);
       return;
@@ -194,7 +201,7 @@ export class Observations {
   #end(entry: Entry): void {
     entry.ended = true;
     if (entry.underWay !== null) this.#options.layer.cancel(entry.underWay);
-    entry.observation?.cancel();
+    void entry.observation?.close();
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
   }
 }

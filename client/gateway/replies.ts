@@ -1,12 +1,13 @@
 /** The gateway's answers to a CoAP tool: the device's response unchanged, or the reason for its absence. */
-import { type CoapReply, type CoapResponse, Status, textReply } from '../../protocol/coap/index.ts';
+import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
+import type { Answer } from '../requests.ts';
 
 /** The device's response. @param accept the only content format accepted (RFC 7252 §5.10.4) */
-export function responseReply({ status, contentFormat, payload, maxAge }: CoapResponse, accept: number | undefined): CoapReply {
-  const unwanted = accept !== undefined && contentFormat !== undefined && contentFormat !== accept && status < 300;
-  if (unwanted) return textReply(Status.NOT_ACCEPTABLE, `The content format is ${contentFormat}`);
-  return { status, payload, ...(contentFormat !== undefined && { contentFormat }), ...(maxAge !== undefined && { maxAge }) };
+export function responseReply({ status, format, bytes, maxAge, ok }: Answer, accept: number | undefined): CoapReply {
+  const unwanted = accept !== undefined && format !== undefined && format !== accept && ok;
+  if (unwanted) return textReply(Status.NOT_ACCEPTABLE, `The content format is ${format}`);
+  return { status, payload: bytes, ...(format !== undefined && { contentFormat: format }), ...(maxAge !== undefined && { maxAge }) };
 }
 
 /** The answer when a request that went to the device gets no response. The device may or may not have acted on it. */

@@ -71,7 +71,7 @@ export class IamUtil {
 
   /** @throws LocalError INVALID_ARGUMENT */
   constructor(connection: IamConnection) {
-    check('the connection', connection, withMethods('createCoap', 'passwordAuthenticate', 'getClientFingerprint'));
+    check('the connection', connection, withMethods('request', 'passwordAuthenticate', 'getClientFingerprint'));
     this.#connection = connection;
   }
 

@@ -42,23 +42,17 @@ async function run(client: Client, device: Device): Promise<Record<string, unkno
 }
 
 async function hello(connection: Connection): Promise<string> {
-  const coap = connection.createCoap('GET', '/hello');
-  await coap.execute();
-  return `${coap.getResponseStatusCode()} ${text(coap.getResponsePayload())}`;
+  const answer = await connection.get('/hello');
+  return `${answer.status} ${answer.text}`;
 }
 
 /** Three states and the end of the observation. Each is published once the one before has arrived. */
 async function observed(connection: Connection, device: Device): Promise<string[]> {
   const seen: string[] = [];
-  await new Promise<void>((resolve, reject) => {
-    connection.createCoap('GET', '/state').observe({
-      onResponse: ({ status, payload }) => {
-        seen.push(`${status} ${text(payload)}`);
-        device.publish(seen.length < 3 ? 205 : 404, `state ${seen.length}`);
-      },
-      onEnd: (error) => (error === null ? resolve() : reject(error)),
-    });
-  });
+  for await (const answer of connection.observe('/state')) {
+    seen.push(`${answer.status} ${answer.text}`);
+    device.publish(seen.length < 3 ? 205 : 404, `state ${seen.length}`);
+  }
   return seen;
 }
 
@@ -123,8 +117,4 @@ async function echo(stream: ReturnType<Parameters<NonNullable<Session['onStream'
 
 function bytes(value: string): Uint8Array {
   return new TextEncoder().encode(value);
-}
-
-function text(value: Uint8Array): string {
-  return new TextDecoder().decode(value);
 }

@@ -8,9 +8,11 @@ import { printPayload } from '../../cli/coap/payload.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { table } from '../../cli/frame/table.ts';
 import { ping } from '../../cli/ping.ts';
-import type { CoapObserver, CoapResponse } from '../../client/node.ts';
+import { Answer, type ObserveOptions, type SvcError } from '../../client/node.ts';
 import { encode } from '../../protocol/cbor/index.ts';
+import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { Subscription } from '../../runtime/subscription.ts';
 import { TextStream } from './text-stream.ts';
 
 /** An output and what it wrote. */
@@ -100,59 +102,55 @@ describe('ping', () => {
 });
 
 describe('observe', () => {
-  const answer = (text: string, more: Partial<CoapResponse> = {}): CoapResponse => ({
-    status: 205,
-    payload: new TextEncoder().encode(text),
-    observe: 1,
-    ...more,
-  });
+  const answer = (text: string, more: Partial<CoapResponse> = {}): Answer =>
+    new Answer({ status: 205, payload: new TextEncoder().encode(text), observe: 1, ...more });
 
-  function watch(count?: number) {
+  /** Observes a resource that gives these answers, and then ends, fails, or continues. */
+  async function watch(
+    answers: Answer[],
+    end: 'ends' | 'continues' | Error,
+    { count, stopAfter }: { count?: number; stopAfter?: number } = {},
+  ) {
     const { output, text } = written();
     const stop = new AbortController();
-    let observer: CoapObserver | undefined;
     const calls: string[] = [];
-    const coap = {
-      observe: (given: CoapObserver) => {
-        observer = given;
-        return { cancel: () => void calls.push('cancelled') };
+    const take = (): Answer | undefined => {
+      if (answers.length === stopAfter) stop.abort();
+      return answers.shift();
+    };
+    const connection = {
+      observe: (_: string, { signal }: ObserveOptions = {}) => {
+        const subscription = new Subscription({ take, ended: () => calls.push('cancelled') }, signal);
+        if (end !== 'continues') subscription.end(end === 'ends' ? 'ended' : (end as SvcError));
+        return subscription;
       },
     };
     const settled = async (): Promise<void> => void calls.push('settled');
-    const ended = observe(coap, { output, signal: stop.signal, count, raw: false, settled }).then(
+    const request = { signal: stop.signal };
+    const result = await observe(connection, '/x', request, { output, signal: stop.signal, count, raw: false, settled }).then(
       () => 'done',
       (error: Error) => error.message,
     );
-    return { observer: observer!, stop, calls, text, ended };
+    return { calls, text: text(), result };
   }
 
   test('cancels at the device at Ctrl-C, and waits until that has arrived', async () => {
-    const { observer, stop, calls, text, ended } = watch();
-    observer.onResponse(answer('one'));
-    observer.onResponse(answer('two'));
-    stop.abort();
-    expect(await ended).toBe('done');
-    expect([text(), calls]).toEqual(['one\ntwo\n', ['cancelled', 'settled']]);
+    const seen = await watch([answer('one'), answer('two')], 'continues', { stopAfter: 0 });
+    expect(seen).toEqual({ result: 'done', text: 'one\ntwo\n', calls: ['cancelled', 'settled'] });
   });
 
   test('prints no more answers than the count that was given', async () => {
-    const { observer, calls, text, ended } = watch(1);
-    observer.onResponse(answer('one'));
-    observer.onResponse(answer('two'));
-    expect(await ended).toBe('done');
-    expect([text(), calls]).toEqual(['one\n', ['cancelled', 'settled']]);
+    const seen = await watch([answer('one'), answer('two')], 'continues', { count: 1 });
+    expect(seen).toEqual({ result: 'done', text: 'one\n', calls: ['cancelled', 'settled'] });
   });
 
   test('fails at an error that ends it, and when the connection is lost', async () => {
-    const refused = watch();
-    refused.observer.onResponse(answer('one'));
-    refused.observer.onResponse({ status: 403, payload: new TextEncoder().encode('Access denied') } as CoapResponse);
-    refused.observer.onEnd?.(null);
-    expect(await refused.ended).toBe('the device answered 4.03: Access denied');
-    expect(refused.text()).toBe('one\n');
-    const lost = watch();
-    lost.observer.onEnd?.(new LocalError('STOPPED', 'the connection is lost'));
-    expect(await lost.ended).toBe('the connection is lost');
+    const denied = new Answer({ status: 403, payload: new TextEncoder().encode('Access denied') });
+    expect(await watch([answer('one'), denied], 'ends')).toMatchObject({
+      result: 'the device answered 4.03: Access denied',
+      text: 'one\n',
+    });
+    expect(await watch([], new LocalError('STOPPED', 'the connection is lost'))).toMatchObject({ result: 'the connection is lost' });
   });
 });
 
@@ -167,20 +165,20 @@ describe('a payload', () => {
     ['invalid text', 0, Uint8Array.of(0xff), '\ufffd', 'ff\n'],
     ['bytes', 42, new Uint8Array(33), '\0'.repeat(33), `${'00'.repeat(32)}\n00\n`],
     ['nothing', 0, new Uint8Array(0), '', ''],
-  ])('%s has its form in a pipe and at a terminal', (_, contentFormat, payload, piped, shown) => {
+  ])('%s has its form in a pipe and at a terminal', (_, format, bytes, piped, shown) => {
     for (const [isTTY, expected] of [
       [false, piped],
       [true, shown],
     ] as const) {
       const { output, text } = written(isTTY);
-      printPayload({ contentFormat, payload }, output, false);
+      printPayload({ format, bytes }, output, false);
       expect(text()).toBe(expected);
     }
   });
 
   test('is printed unchanged when that is requested, also at a terminal', () => {
     const { output, text } = written(true);
-    printPayload({ contentFormat: 60, payload: Uint8Array.of(0x61, 0x41) }, output, true);
+    printPayload({ format: 60, bytes: Uint8Array.of(0x61, 0x41) }, output, true);
     expect(text()).toBe('aA');
   });
 });

@@ -95,12 +95,8 @@ test.each([
     '/tcp-tunnels/services': encodeTunnelServiceIds(['web']),
     '/udp-tunnels/services': encodeTunnelServiceIds(['names']),
   };
-  const createCoap = (_: string, path: string) => ({
-    execute: async () => {},
-    getResponseStatusCode: () => 205,
-    getResponsePayload: () => offered[path],
-  });
-  expect(await missingService({ createCoap } as unknown as Connection, [wanted], '')).toMatchObject({ message: text });
+  const get = async (path: string) => ({ status: 205, bytes: offered[path] });
+  expect(await missingService({ get } as unknown as Connection, [wanted], '')).toMatchObject({ message: text });
 });
 
 describe('the output shows', () => {
@@ -112,7 +108,7 @@ describe('the output shows', () => {
   const connection = {
     getType: () => 'RELAY',
     paths: () => ({ paths: [] }),
-    addConnectionEventsListener: () => {},
+    on: () => () => {},
   } as unknown as Connection;
   let now = 0;
 

@@ -2,16 +2,17 @@
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as entry from '../../client/node.ts';
-import { Coap, type Connection, Gateway, type IamConnection, IamUtil, PortForwarding, SvcClient } from '../../client/node.ts';
+import { type Connection, Gateway, type IamConnection, IamUtil, PortForwarding, SvcClient } from '../../client/node.ts';
+import { requestOf } from '../../client/requests.ts';
 import type { Environment } from '../../platform/environment.ts';
-import type { Payload } from '../../protocol/arguments.ts';
-import type { Session, SessionRequest } from '../../runtime/session/index.ts';
+import { isPlain } from '../../protocol/arguments.ts';
+import type { Body } from '../../protocol/body.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
 
 const { signal } = new AbortController();
-const listener = { onEvent: () => {} };
+const callback = () => {};
 const receiver = { onResultReady: () => {} };
 const bytes = Uint8Array.of(1);
 const fingerprint = 'ab'.repeat(32);
@@ -61,27 +62,21 @@ describe('every function refuses a wrong type:', () => {
       enableDirectCandidates: [],
       addDirectCandidate: ['192.0.2.1', 5592],
       endOfDirectCandidates: [],
-      createCoap: ['GET', '/x'],
+      request: ['GET', '/x', { body: new Fixed('x'), format: 0, query: new Fixed(['a=b']), timeout: 1, signal }],
+      get: ['/x', { query: new Fixed({ a: 'b' }) }],
+      put: ['/x', new Fixed(bytes), { format: 0 }],
+      post: ['/x', new Fixed(bytes), { format: 0 }],
+      delete: ['/x', {}],
+      observe: ['/x', { method: 'GET', signal }],
       passwordAuthenticate: ['ann', 'secret'],
       openStream: [],
       createTcpTunnel: [],
       createUdpTunnel: [],
       findService: ['tcp', 'web'],
-      addConnectionEventsListener: [listener],
-      removeConnectionEventsListener: [new Fixed()],
-    });
-  });
-
-  test('Coap', async () => {
-    await expectChecked(connection.createCoap('GET', '/x'), {
-      setRequestPayload: [new OrNull(0), bytes],
-      setRequestQuery: [['a=b']],
-      execute: [{ signal }],
-      observe: [{ onResponse: () => {} }, { signal }],
-      getResponse: [],
-      getResponseStatusCode: [],
-      getResponseContentFormat: [],
-      getResponsePayload: [],
+      on: [new Fixed(), callback],
+      once: [new Fixed(), callback],
+      off: [new Fixed(), new Fixed()],
+      events: [{ signal }],
     });
   });
 
@@ -101,7 +96,7 @@ describe('every function refuses a wrong type:', () => {
   test('IamUtil', async () => {
     const asked: string[] = [];
     const silent = {
-      createCoap: (method: string, path: string) => asked.push(`${method} ${path}`),
+      request: async (method: string, path: string) => asked.push(`${method} ${path}`),
       passwordAuthenticate: async () => asked.push('login'),
       getClientFingerprint: () => fingerprint,
     } as unknown as IamConnection;
@@ -187,7 +182,7 @@ describe('every function refuses a wrong type:', () => {
   });
 });
 
-const PAYLOADS: [string, Payload, number[]][] = [
+const PAYLOADS: [string, Body, number[]][] = [
   ['text', 'h\u00e9\u{1f511}', [0x68, 0xc3, 0xa9, 0xf0, 0x9f, 0x94, 0x91]],
   ['an empty text', '', []],
   ['an ArrayBuffer', Uint8Array.of(1, 2, 3).buffer, [1, 2, 3]],
@@ -199,24 +194,17 @@ const PAYLOADS: [string, Payload, number[]][] = [
   ['an ArrayBuffer of another realm', runInNewContext('Uint8Array.of(7).buffer'), [7]],
 ];
 
-describe('a payload', () => {
-  const requests: SessionRequest[] = [];
-  const request = async (sent: SessionRequest) => {
-    requests.push(sent);
-    return { status: 205, payload: new Uint8Array(0) };
-  };
-  const coap = new Coap(() => ({ request }) as unknown as Session, 'POST', '/x');
+describe('the body of a request', () => {
+  const sent = (body: unknown): Uint8Array => requestOf('POST', '/x', { body: body as Body }).payload!;
 
-  test.each(PAYLOADS)('of %s is sent by a request as its bytes', async (_, payload, expected) => {
-    coap.setRequestPayload(null, payload);
-    await coap.execute();
-    expect([...requests.at(-1)!.payload!]).toEqual(expected);
+  test.each(PAYLOADS)('%s is sent as its bytes', (_, payload, expected) => {
+    expect([...sent(payload)]).toEqual(expected);
   });
 
-  test('of anything else is refused, and the one before stays', async () => {
-    coap.setRequestPayload(0, 'before');
-    for (const payload of NO_PAYLOADS) expect(thrownCode(() => coap.setRequestPayload(42, payload as Payload))).toBe('INVALID_ARGUMENT');
-    await coap.execute();
-    expect(requests.at(-1)).toMatchObject({ contentFormat: 0, payload: new TextEncoder().encode('before') });
+  test('an object or an array is sent as CBOR; anything else is refused', () => {
+    const isCbor = (value: unknown): boolean => Array.isArray(value) || isPlain(value);
+    for (const value of NO_PAYLOADS.filter((each) => each !== undefined && !isCbor(each)))
+      expect(thrownCode(() => sent(value))).toBe('INVALID_ARGUMENT');
+    expect([sent({ a: 1 }), sent([1])]).toEqual([Uint8Array.of(0xa1, 0x61, 0x61, 1), Uint8Array.of(0x81, 1)]);
   });
 });

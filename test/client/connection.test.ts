@@ -1,7 +1,16 @@
 /** A connection before it is connected, and with invalid arguments; no network. */
 import { describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../client/browser.ts';
-import { ContentFormat, errorGetMessage, LocalError, nodeEnvironment, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
+import {
+  type Connection,
+  ContentFormat,
+  errorGetMessage,
+  LocalError,
+  nodeEnvironment,
+  RemoteError,
+  SvcClient,
+  SvcError,
+} from '../../client/node.ts';
 import { codeOf } from '../support/code-of.ts';
 
 const client = SvcClient.create();
@@ -93,22 +102,22 @@ describe('connection before connect', () => {
     expect(await codeOf(() => connection.getDeviceFingerprint())).toBe('NOT_CONNECTED');
     expect(await codeOf(() => connection.getClientFingerprint())).toBe('INVALID_STATE');
     expect(await codeOf(() => connection.openStream(1).opened)).toBe('NOT_CONNECTED');
-    expect(await codeOf(() => connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
+    expect(await codeOf(() => connection.get('/'))).toBe('NOT_CONNECTED');
     expect(await codeOf(() => connection.createTcpTunnel().open('web'))).toBe('NOT_CONNECTED');
   });
 
-  test.each([['PATCH'], ['get'], ['']])('the CoAP method %j is refused', async (method) => {
-    expect(await codeOf(() => client.createConnection().createCoap(method, '/'))).toBe('INVALID_ARGUMENT');
-  });
-
-  test('CoAP requires a valid path and format, and a response before it is read', async () => {
-    const connection = client.createConnection();
-    expect(await codeOf(() => connection.createCoap('GET', 'x'))).toBe('INVALID_ARGUMENT');
-    const coap = connection.createCoap('PUT', '/x');
-    expect(await codeOf(() => coap.setRequestPayload(65_536, new Uint8Array()))).toBe('INVALID_ARGUMENT');
-    expect(await codeOf(() => coap.getResponseStatusCode())).toBe('INVALID_STATE');
-    expect(await codeOf(() => coap.getResponseContentFormat())).toBe('INVALID_STATE');
-    expect(await codeOf(() => coap.getResponsePayload())).toBe('INVALID_STATE');
+  test.each<[string, (connection: Connection) => unknown]>([
+    ['the method PATCH', (connection) => connection.request('PATCH', '/')],
+    ['the method get', (connection) => connection.request('get', '/')],
+    ['no method', (connection) => connection.request('', '/')],
+    ['a path without a slash', (connection) => connection.get('x')],
+    ['a content format of 65,536', (connection) => connection.put('/x', 'x', { format: 65_536 })],
+    ['a content format without a body', (connection) => connection.put('/x', undefined, { format: 0 })],
+    ['a query that is too long', (connection) => connection.get('/x', { query: ['a'.repeat(256)] })],
+    ['a body that CBOR does not have', (connection) => connection.put('/x', { at: new Date() as never })],
+    ['an observation by PUT', (connection) => connection.observe('/x', { method: 'PUT' as 'POST' })],
+  ])('a request with %s is refused, connected or not', async (_, run) => {
+    expect(await codeOf(() => run(client.createConnection()))).toBe('INVALID_ARGUMENT');
   });
 
   test('unopened streams and tunnels fail as such', async () => {

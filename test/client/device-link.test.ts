@@ -12,8 +12,9 @@ function standIn(stationVerified: string | null = 'pinned') {
     stationVerified,
     closeReason: null,
     close: async () => {},
-    addConnectionEventsListener: ({ onEvent }: { onEvent: (event: string) => void }) => {
-      close = () => onEvent('CLOSED');
+    request: async () => {},
+    on: (_: 'close', listener: () => void) => {
+      close = listener;
     },
   } as unknown as Connection;
   return { connection, close: () => close() };

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { codeOf } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+import { recordEvents } from '../support/recorded-events.ts';
 
 const WAYS = ['over the relay', 'over WebSockets', 'directly'] as const;
 
@@ -21,8 +22,8 @@ async function connected(way: (typeof WAYS)[number], ms: number) {
   const client = fixture.client(machine);
   const connection = way === 'directly' ? fixture.directConnection(host, device.localPort, {}, client) : fixture.connection({}, client);
   await fixture.settle(connection.connect());
-  connection.addConnectionEventsListener({ onEvent: (event) => seen.push(event) });
-  const request = codeOf(() => connection.createCoap('GET', '/never').execute());
+  recordEvents(connection, seen);
+  const request = codeOf(() => connection.get('/never'));
   await fixture.sim.run(ms);
   seen.length = 0;
   return { fixture, station, device, events: under.events, client, connection, request, seen };
@@ -36,7 +37,7 @@ describe.each(WAYS)('%s', (way) => {
     const { fixture, device, connection, request, seen } = await connected(way, ms);
     const closing = device.close();
     await fixture.sim.run(100);
-    expect(seen).toEqual([...atDevice, 'CLOSED']);
+    expect(seen).toEqual([...atDevice, 'close']);
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });
     expect(await fixture.settle(request)).toBe('STOPPED');
     await fixture.settle(closing);
@@ -46,7 +47,7 @@ describe.each(WAYS)('%s', (way) => {
     const { fixture, client, request, seen } = await connected(way, 500);
     await fixture.settle(client.stop());
     await fixture.sim.run(50);
-    expect(seen).toEqual(['CLOSED', 'device: CLOSED']);
+    expect(seen).toEqual(['close', 'device: CLOSED']);
     expect(await fixture.settle(request)).toBe('STOPPED');
   });
 
@@ -55,7 +56,7 @@ describe.each(WAYS)('%s', (way) => {
     const closing = station.basestation.close();
     await fixture.sim.run(100);
     expect(events).toEqual(['ATTACHED', 'DETACHED']);
-    expect(seen).toEqual(way === 'directly' ? [] : ['RESTING']);
+    expect(seen).toEqual(way === 'directly' ? [] : ['rest']);
     const told = { code: 'CLOSED', message: expect.stringContaining('shutting down') };
     expect(connection.restReason).toEqual(way === 'directly' ? null : expect.objectContaining(told));
     await fixture.settle(closing);

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { Connection, type ConnectionContext } from '../../client/connection.ts';
 import type { ConnectionOptions } from '../../client/node.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { recordEvents } from '../support/recorded-events.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { ADMITTED } from './stand-in.ts';
 
@@ -33,14 +34,14 @@ async function connected(options: ConnectionOptions = {}) {
     onConnecting: () => {},
     host: async () => host,
     connector: () => new Promise(() => {}),
-    directPaths: () => ({ keepAlive: () => {}, keepAliveInterval: () => 1_000 }),
+    directPaths: () => ({ keepAlive: () => {}, keepAliveInterval: () => 1_000, channelOf: () => channel }),
   };
   const connection = new Connection(context as unknown as ConnectionContext);
   connection.updateOptions({ PrivateKey: 'any', ...options });
   connection.enableDirectCandidates();
   connection.addDirectCandidate('203.0.113.1', 5592);
   const events: string[] = [];
-  connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+  recordEvents(connection, events);
   await sim.settle(connection.connect());
   return { session, channel, events };
 }
@@ -48,7 +49,7 @@ async function connected(options: ConnectionOptions = {}) {
 test('a rest is reported once, however many routes fail in it, and so is its end', async () => {
   const { session, events } = await connected();
   for (const event of ['resting', 'resting', 'resumed', 'resting']) session.emit(event, TIMEOUT);
-  expect(events).toEqual(['CONNECTED', 'RESTING', 'RESUMED', 'RESTING']);
+  expect(events).toEqual(['open', 'rest', 'resume', 'rest']);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { DevicePath, encodeTokens, StationPath } from '../../protocol/control/in
 import type { Session } from '../../runtime/session/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+import { recordEvents } from '../support/recorded-events.ts';
 import { ADMITTED } from './stand-in.ts';
 
 let fixture: ProductFixture;
@@ -61,7 +62,7 @@ describe('DtlsHelloTimeout', () => {
     const options = { DtlsHelloTimeout: 1_500, Local: false };
     const connection = isRelayed ? fixture.connection(options) : fixture.directConnection(host, device.localPort, options);
     const events: string[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    recordEvents(connection, events);
     const { after, error } = await failure(connection);
     expect(error).toMatchObject({ code: 'NO_CHANNELS', ...expected });
     expect(after).toBe(time);

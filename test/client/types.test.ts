@@ -1,10 +1,10 @@
 /** The types of the client SDK. The type checker of `npm run lint` tests them; nothing happens when they run. */
 import { describe, expectTypeOf, test } from 'vitest';
 import type {
-  Coap,
-  CoapResponse,
+  Answer,
+  Body,
   Connection,
-  ConnectionEvent,
+  ConnectionEvents,
   ConnectionOptions,
   ConnectionType,
   ContentFormat,
@@ -14,6 +14,7 @@ import type {
   MdnsAction,
   MdnsResult,
   NoChannelsError,
+  PathKind,
   Stream,
   SvcClient,
   SvcError,
@@ -33,10 +34,10 @@ describe('the type', () => {
     expectTypeOf<Connection>().toHaveProperty('connect').returns.resolves.toEqualTypeOf<void>();
   });
 
-  test('ConnectionEvent', () => {
-    expectTypeOf<ConnectionEvent>().toEqualTypeOf<
-      'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED' | 'CRAMPED' | 'RELIEVED'
-    >();
+  test('ConnectionEvents', () => {
+    type Names = 'waiting' | 'open' | 'path' | 'rest' | 'resume' | 'cramped' | 'relieved' | 'close';
+    expectTypeOf<keyof ConnectionEvents>().toEqualTypeOf<Names>();
+    expectTypeOf<ConnectionEvents['path']['kind']>().toEqualTypeOf<PathKind>();
   });
 
   test('MdnsAction', () => {
@@ -54,10 +55,12 @@ describe('the type', () => {
     expectTypeOf<TcpTunnel>().toHaveProperty('getLocalPort').returns.toEqualTypeOf<number>();
   });
 
-  test('Coap', () => {
-    expectTypeOf<Connection['createCoap']>().returns.toEqualTypeOf<Coap>();
-    expectTypeOf<Coap>().toHaveProperty('execute').returns.resolves.toEqualTypeOf<CoapResponse>();
-    expectTypeOf<Coap>().toHaveProperty('getResponseStatusCode').returns.toEqualTypeOf<number>();
+  test('requests', () => {
+    expectTypeOf<Connection['get']>().returns.resolves.toEqualTypeOf<Answer>();
+    expectTypeOf<Connection['observe']>().returns.toExtend<AsyncIterable<Answer>>();
+    expectTypeOf<Connection['put']>().parameter(1).toEqualTypeOf<Body | undefined>();
+    expectTypeOf<Answer>().toHaveProperty('status').toEqualTypeOf<number>();
+    expectTypeOf<Answer>().toHaveProperty('text').toEqualTypeOf<string>();
   });
 
   test('ContentFormat', () => {

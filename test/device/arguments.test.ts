@@ -274,10 +274,10 @@ test('an answer of a wrong type is a failed handler, answered 5.00; text and byt
   );
   const answers: unknown[] = [...wrong, ...right];
   serving.addCoapResource('GET', '/next', () => answers.shift() as DeviceCoapResponse);
-  const coap = (await fixture.connected()).createCoap('GET', '/next');
-  for (const _ of wrong) expect(await fixture.settle(coap.execute())).toMatchObject({ status: 500 });
+  const connection = await fixture.connected();
+  for (const _ of wrong) expect(await fixture.settle(connection.get('/next'))).toMatchObject({ status: 500 });
   for (const _ of right)
-    expect(await fixture.settle(coap.execute())).toMatchObject({ status: 205, payload: Uint8Array.of(0x68, 0xc3, 0xa9) });
+    expect(await fixture.settle(connection.get('/next'))).toMatchObject({ status: 205, bytes: Uint8Array.of(0x68, 0xc3, 0xa9) });
 });
 
 function payloadAnswer(payload: unknown): unknown {

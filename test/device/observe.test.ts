@@ -1,6 +1,6 @@
 /** Resources that clients observe (RFC 7641): device and client over a base station, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CoapObserver, CoapResponse, Connection, SvcError } from '../../client/node.ts';
+import type { Answer, Connection, ObserveOptions, SvcError } from '../../client/node.ts';
 import type { CoapHandler, CoapResource, Device } from '../../device/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
@@ -12,25 +12,30 @@ beforeEach(async () => {
 });
 
 /** The responses and ends that an observer received. */
-class Recorder implements CoapObserver {
+class Recorder {
   readonly responses: string[] = [];
   readonly ends: (string | null)[] = [];
-  readonly onResponse = ({ status, payload, observe }: CoapResponse): void => {
-    this.responses.push(`${status} ${new TextDecoder().decode(payload)}${observe === undefined ? '' : ' observed'}`);
-  };
-  readonly onEnd = (error: SvcError | null): void => {
-    this.ends.push(error === null ? null : error.code);
-  };
+
+  async follow(answers: AsyncIterable<Answer>): Promise<void> {
+    try {
+      for await (const { status, text, sequence } of answers)
+        this.responses.push(`${status} ${text}${sequence === undefined ? '' : ' observed'}`);
+      this.ends.push(null);
+    } catch (error) {
+      this.ends.push((error as SvcError).code);
+    }
+  }
 }
 
 function observable(path: string, handler: CoapHandler): CoapResource {
   return device.addCoapResource('GET', path, handler, { observable: true });
 }
 
-const observe = (connection: Connection, path: string): { observer: Recorder; cancel: () => void } => {
+const observe = (connection: Connection, path: string, options?: ObserveOptions): { observer: Recorder; cancel: () => void } => {
   const observer = new Recorder();
-  const observation = connection.createCoap('GET', path).observe(observer);
-  return { observer, cancel: () => observation.cancel() };
+  const observation = connection.observe(path, options);
+  void observer.follow(observation);
+  return { observer, cancel: () => void observation.close() };
 };
 
 const run = (ms = 500): Promise<boolean> => fixture.sim.run(ms);
@@ -58,7 +63,7 @@ describe('an observable resource', () => {
     expect(resource.observers).toBe(0);
     expect(a.observer.responses).toEqual(['205 one observed', '205 two observed']);
     expect(b.observer.responses).toEqual(['205 one observed', '205 two observed', '205 three observed']);
-    expect([a.observer.ends, b.observer.ends]).toEqual([[], []]);
+    expect([a.observer.ends, b.observer.ends]).toEqual([[null], [null]]);
   });
 
   test('runs its handler with the observer’s request, and once for changes in a row', async () => {
@@ -69,7 +74,9 @@ describe('an observable resource', () => {
     });
     const connection = await fixture.connected();
     const maxAges: (number | undefined)[] = [];
-    connection.createCoap('GET', '/rooms/k%20l').observe({ onResponse: ({ maxAge }) => maxAges.push(maxAge) });
+    void (async () => {
+      for await (const { maxAge } of connection.observe('/rooms/k%20l')) maxAges.push(maxAge);
+    })().catch(() => {});
     await run();
     for (let i = 0; i < 100; i++) resource.notify();
     await run();
@@ -218,7 +225,7 @@ describe('limits:', () => {
     const { observer } = observe(connection, '/state');
     await run();
     device.limitCoapServerRequests(1);
-    const slow = connection.createCoap('GET', '/slow').execute();
+    const slow = connection.get('/slow');
     await run();
     state = 'two';
     resource.notify();
@@ -247,17 +254,14 @@ describe('no observation begins for', () => {
       expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
     );
     const connection = await fixture.connected();
-    expect(() => connection.createCoap('PUT', '/x').observe(new Recorder())).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => connection.observe('/x', { method: 'PUT' as 'GET' })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     await fixture.settle(connection.close());
-    expect(() => connection.createCoap('GET', '/x').observe(new Recorder())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+    expect(() => connection.observe('/x')).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
   test('a GET with a payload: it is answered once, and the payload is not kept', { tags: ['slow'] }, async () => {
     const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
-    const observer = new Recorder();
-    const coap = (await fixture.connected()).createCoap('GET', '/state');
-    coap.setRequestPayload(0, new TextEncoder().encode('body'));
-    coap.observe(observer);
+    const { observer } = observe(await fixture.connected(), '/state', { body: 'body' });
     await run();
     expect(observer.responses).toEqual(['205 body']);
     expect(resource.observers).toBe(0);

@@ -98,12 +98,10 @@ describe('a CoAP request to the device', () => {
       contentFormat: ContentFormat.APPLICATION_JSON,
       payload: JSON.stringify({ method, path, parameters, contentFormat, payload: [...payload], ref: connection.ref }),
     }));
-    const coap = (await fixture.connected()).createCoap('PUT', '/rooms/attic');
-    coap.setRequestPayload(ContentFormat.APPLICATION_OCTET_STREAM, new Uint8Array([1, 2]));
-    await fixture.settle(coap.execute());
-    expect(coap.getResponseStatusCode()).toBe(205);
-    expect(coap.getResponseContentFormat()).toBe(ContentFormat.APPLICATION_JSON);
-    expect(JSON.parse(new TextDecoder().decode(coap.getResponsePayload()))).toEqual({
+    const connection = await fixture.connected();
+    const { status, format, text } = await fixture.settle(connection.put('/rooms/attic', new Uint8Array([1, 2])));
+    expect([status, format]).toEqual([205, ContentFormat.APPLICATION_JSON]);
+    expect(JSON.parse(text)).toEqual({
       method: 'PUT',
       path: '/rooms/attic',
       parameters: { room: 'attic' },
@@ -116,11 +114,9 @@ describe('a CoAP request to the device', () => {
   test('may end with an error: a status with a text, without content format', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/closed', () => ({ status: 403, payload: 'not now' }));
-    const coap = (await fixture.connected()).createCoap('GET', '/closed');
-    await fixture.settle(coap.execute());
-    expect(coap.getResponseStatusCode()).toBe(403);
-    expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('not now');
-    expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
+    const connection = await fixture.connected();
+    const { status, text, format } = await fixture.settle(connection.get('/closed'));
+    expect([status, text, format]).toEqual([403, 'not now', undefined]);
   });
 
   test('is answered with the reason when a save fails, without the path; other failures give no reason', { tags: ['slow'] }, async () => {
@@ -144,9 +140,8 @@ describe('a CoAP request to the device', () => {
     const answers: string[] = [];
     for (const [path, handler] of Object.entries(failing)) {
       device.addCoapResource('PUT', path, handler);
-      const coap = connection.createCoap('PUT', path);
-      await fixture.settle(coap.execute());
-      answers.push(`${coap.getResponseStatusCode()} ${new TextDecoder().decode(coap.getResponsePayload())}`);
+      const { status, text } = await fixture.settle(connection.put(path));
+      answers.push(`${status} ${text}`);
     }
     const saved = '500 The device could not save it';
     expect(answers).toEqual([saved, saved, '500 Request unhandled', '500 Request unhandled']);
@@ -170,13 +165,11 @@ describe('a CoAP request to the device', () => {
     const { device } = await fixture.attached();
     let answer = () => {};
     const slow = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
-    const coap = (await fixture.connected()).createCoap('GET', '/slow');
-    const done = coap.execute();
+    const done = (await fixture.connected()).get('/slow');
     await fixture.sim.run(1_000);
     slow.remove();
     answer();
-    await fixture.settle(done);
-    expect(coap.getResponseStatusCode()).toBe(205);
+    expect(await fixture.settle(done)).toMatchObject({ status: 205 });
   });
 });
 
@@ -289,7 +282,7 @@ describe('the language gives:', () => {
     const connection = await fixture.connected();
     // The base station's answer arrives after the end.
     fixture.sim.link(host, 'station', { delay: 300 });
-    const request = connection.createCoap('GET', '/slow').execute();
+    const request = connection.get('/slow');
     const ends = Promise.allSettled([request, notification.send()]);
     await fixture.settle(device.close());
     expect(events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);

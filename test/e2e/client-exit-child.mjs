@@ -15,10 +15,9 @@ function connectionOf(client, more) {
 async function closed(name, connection, ready = async () => {}) {
   await connection.connect();
   await ready(connection);
-  const coap = connection.createCoap('GET', '/hello');
-  await coap.execute();
+  const { status } = await connection.get('/hello');
   const { station } = connection.paths();
-  console.log(name, coap.getResponseStatusCode(), connection.getType(), station?.over ?? '');
+  console.log(name, status, connection.getType(), station?.over ?? '');
   await connection.close();
 }
 
@@ -26,7 +25,7 @@ async function closed(name, connection, ready = async () => {}) {
 function direct(connection) {
   return new Promise((resolve) => {
     const look = () => connection.getType() === 'DIRECT' && resolve();
-    connection.addConnectionEventsListener({ onEvent: (event) => event === 'CHANNEL_CHANGED' && look() });
+    connection.on('path', look);
     look();
   });
 }

@@ -84,7 +84,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
       expect(note(text, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
     }
     await transfer.end();
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).not.toContain('close');
   }
   const name = 'under a transfer stalls it for at most a second after its detection ($text)';
   test.each(ends(cells))(name, stallsBriefly);
@@ -105,7 +105,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
       expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
     }
     await transfer.end();
-    expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
+    expect(fixture.clientEvents).toEqual(['open', ...(side === 'client' ? ['path', 'path'] : [])]);
   });
 
   const gaps = sides.flatMap((side) => [
@@ -133,7 +133,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     await fixture.sim.run(6_000);
     expect(note(`${side} over a WebSocket, after a gap`, transfer.stall(since))).toBeLessThan(4_000);
     await transfer.end();
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).not.toContain('close');
   }
   const ofGap =
     'where UDP is blocked everywhere, with a gap between the two networks, stalls no longer than the next check and one attempt ($text)';
@@ -159,7 +159,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     await fixture.sim.run(10_000);
     expect(transfer.stall(since)).toBeLessThan(6_000);
     await transfer.end();
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).not.toContain('close');
   });
 
   test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', async () => {
@@ -188,7 +188,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     const before = fixture.clientEvents.length;
     uplinks.use('cable');
     await transfer.end();
-    expect(fixture.clientEvents.slice(before)).toEqual(side === 'client' ? ['CHANNEL_CHANGED'] : []);
+    expect(fixture.clientEvents.slice(before)).toEqual(side === 'client' ? ['path'] : []);
   });
 
   test('uses a port and connection ids that were not seen in the old network', async () => {
@@ -257,7 +257,7 @@ describe('a change that is reverted', () => {
     const since = fixture.sim.now;
     await transfer.end();
     expect(transfer.stall(since)).toBeLessThan(NOTICE + STALL);
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).not.toContain('close');
   });
 
   test('after a link was down for a while, and is up again unchanged, has its paths probed at once', async () => {
@@ -282,7 +282,7 @@ describe('a sleep', () => {
     const since = fixture.sim.now;
     await transfer.end();
     expect(note(`wake ${text}`, transfer.stall(since))).toBeLessThan(2_000);
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).not.toContain('close');
   }
   const name = 'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)';
   test.each(ends(sleeps))(name, isOverSoon);
@@ -336,7 +336,7 @@ async function losesNothing(seed: number): Promise<void> {
     else mover.use((['wifi', 'phone', 'cable'] as const)[below(3)]!);
   }
   await transfer.end();
-  expect(fixture.clientEvents).not.toContain('CLOSED');
+  expect(fixture.clientEvents).not.toContain('close');
 }
 test.each(seeds(1, 1))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', losesNothing);
 test.each(seeds(2, 30))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', { tags: ['slow'] }, losesNothing);

@@ -10,6 +10,7 @@ import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts'
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
+import { recordEvents } from '../support/recorded-events.ts';
 import { seeds } from '../support/tiered.ts';
 
 const PORT = 7;
@@ -89,14 +90,14 @@ describe('a base station restarts under a transfer', () => {
     await echoDevice();
     const connection = await fixture.connected();
     const events: string[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    recordEvents(connection, events);
     const transfer = echo(connection, pattern(2_000_000));
     await fixture.sim.run(300);
     const down = 2_000;
     await station.restart(how, down);
     expect(await fixture.settle(transfer)).toBeLessThan(down + 5_000);
     expect(connection.isConnected).toBe(true);
-    expect(events).toEqual(['RESTING', 'CHANNEL_CHANGED', 'RESUMED']);
+    expect(events).toEqual(['rest', 'path', 'resume']);
     expect(connection.stats()).toMatchObject({ rests: 1 });
     expect(connection.stats().restTime).toBeGreaterThan(0);
   }
@@ -189,12 +190,10 @@ describe('an idle connection', () => {
     await fixture.settle(station.basestation.close());
     station.kill();
     await fixture.sim.run(1_000);
-    const coap = connection.createCoap('GET', '/hello');
-    const answered = coap.execute();
+    const answered = connection.get('/hello');
     await fixture.sim.run(10_000);
     await station.start();
-    await fixture.settle(answered);
-    expect(coap.getResponseStatusCode()).toBe(205);
+    expect(await fixture.settle(answered)).toMatchObject({ status: 205 });
   });
 
   test('keeps a body in blocks under way, and a stream that is not accepted yet', { tags: ['slow'] }, async () => {
@@ -211,13 +210,11 @@ describe('an idle connection', () => {
     });
     const opened = connection.openStream(PORT + 1).opened;
     await fixture.sim.run(200);
-    const coap = connection.createCoap('PUT', '/body');
-    coap.setRequestPayload(60, pattern(900_000));
-    const answered = coap.execute();
+    const answered = connection.put('/body', pattern(900_000));
     await fixture.sim.run(100);
     await station.restart('shutdown', 40_000);
-    await fixture.settle(Promise.all([opened, answered]));
-    expect([coap.getResponseStatusCode(), bodies]).toEqual([204, [900_000]]);
+    const [, { status }] = await fixture.settle(Promise.all([opened, answered]));
+    expect([status, bodies]).toEqual([204, [900_000]]);
   });
 
   test('with keep-alive options waits for the base station all the same', async () => {

@@ -109,11 +109,9 @@ async function connected(client: SvcClient, options: ConnectionOptions = {}): Pr
 
 async function echoes(connection: Connection): Promise<void> {
   const payload = new Uint8Array(200_000).map((_, i) => i & 0xff);
-  const coap = connection.createCoap('POST', '/echo');
-  coap.setRequestPayload(0, payload);
-  await coap.execute();
-  expect(coap.getResponseStatusCode()).toBe(205);
-  expect(new Uint8Array(coap.getResponsePayload())).toEqual(payload);
+  const { status, bytes } = await connection.post('/echo', payload);
+  expect(status).toBe(205);
+  expect(new Uint8Array(bytes)).toEqual(payload);
 }
 
 test('device and client work over WebSockets where UDP to the base station is dropped', async () => {

@@ -8,6 +8,7 @@ import type { SimulatedHost } from '../../testing/index.ts';
 import { generator } from '../support/crypto.ts';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+import { recordEvents } from '../support/recorded-events.ts';
 import { seeds } from '../support/tiered.ts';
 
 const PORT = 7;
@@ -126,12 +127,12 @@ describe('a client whose UDP is blocked', () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];
-    each.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    recordEvents(each, events);
     await fixture.settle(each.connect());
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.block(phone, 'udp'));
     expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
-    expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
+    expect(events).toEqual(['open', 'path']);
   });
 
   test.each(['balanced', 'live'] as const)(

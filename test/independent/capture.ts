@@ -158,10 +158,7 @@ async function request(
   connection: Connection,
   { method, path, payload }: { method: string; path: string; payload: Uint8Array },
 ): Promise<Exchange> {
-  const coap = connection.createCoap(method, path);
-  coap.setRequestPayload(0, payload);
-  await fixture.settle(coap.execute());
-  const { status, payload: answer } = coap.getResponse();
+  const { status, bytes: answer } = await fixture.settle(connection.request(method, path, { body: payload, format: 0 }));
   return { method, path, payload: Buffer.from(payload), status, answer: Buffer.from(answer) };
 }
 

@@ -148,19 +148,19 @@ describe('a row that is not done', () => {
     });
 
     test.each<[string, string, string, string | null]>([
-      ['without a test where its operation returns a promise', 'executeAsync', 'client:Coap.execute', null],
-      ['not of another operation', 'executeAsync', 'client:Coap.setRequestPayload', 'no test shows what it stands for'],
+      ['without a test where its operation returns a promise', 'connectAsync', 'client:Connection.connect', null],
+      ['not of another operation', 'connectAsync', 'client:Connection.openStream', 'no test shows what it stands for'],
       [
         'not where its operation returns no promise',
-        'setRequestPayloadAsync',
-        'client:Coap.setRequestPayload',
-        'client:Coap.setRequestPayload returns no promise',
+        'createStreamAsync',
+        'client:Connection.openStream',
+        'client:Connection.openStream returns no promise',
       ],
     ])('%s', async (_, name, target, reason) => {
-      const group = { section: '4.3', surface: 'ios', group: 'CoapRequest', kind: 'operation' } as const;
-      const names = ['execute', 'setRequestPayload'];
-      const alias = { state: 'alias', symbol: target, reason: 'of this test', names: [`ios: CoapRequest: ${name}`] } as const;
-      const done = entries.filter((entry) => names.some((each) => entry.names.includes(`ios: CoapRequest: ${each}`)));
+      const group = { section: '4.3', surface: 'ios', group: 'Connection', kind: 'operation' } as const;
+      const names = ['connect', 'createStream'];
+      const alias = { state: 'alias', symbol: target, reason: 'of this test', names: [`ios: Connection: ${name}`] } as const;
+      const done = entries.filter((entry) => names.some((each) => entry.names.includes(`ios: Connection: ${each}`)));
       const own = done.map((entry) => ({ ...entry, names: entry.names.filter((each) => each.startsWith('ios')) }));
       const rows = await checkRows(root, listRows([{ ...group, names: [...names, name] }], [...own, alias]));
       expect(rows.at(-1)).toMatchObject(reason === null ? { state: 'alias' } : { state: 'missing', reason });

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test, vi } from 'vitest';
 import type { CacheKeyIdGenerator, CacheKeyIdGeneratorContext } from 'vitest/node';
 import type { Row } from '../conformance/check.ts';
-import { changeConstant, loseMember, silenced, unregistered } from '../conformance/prove/members.ts';
+import { changeConstant, loseMember, silenced, unregistered, withoutEvent } from '../conformance/prove/members.ts';
 import { openModules } from '../conformance/prove/plugin.ts';
 import { verdict } from '../conformance/prove/prove.ts';
 import { type Declarations, effectCount, openModule, type Proof, recordedCalls, startTest } from '../conformance/prove/replace.ts';
@@ -144,8 +144,11 @@ describe('what passes through an operation', () => {
       hear(1, event);
       callback.onEvent(event);
     }
-    expect(heard).toEqual(['CLOSED', 'CLOSED']);
-    expect(note).toHaveBeenCalledTimes(2);
+    const [, named] = withoutEvent(['OPENED', () => heard.push('named')], 'OPENED', note) as [string, () => void];
+    const [, other] = withoutEvent(['CLOSED', () => heard.push('other')], 'OPENED', note) as [string, () => void];
+    for (const each of [named, other]) each();
+    expect(heard).toEqual(['CLOSED', 'CLOSED', 'other']);
+    expect(note).toHaveBeenCalledTimes(3);
   });
 
   test('an endpoint is not registered, whether alone or among others', () => {

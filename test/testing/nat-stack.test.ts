@@ -23,11 +23,7 @@ async function relays({ kind, other }: (typeof cells)[number]): Promise<void> {
   device.onAuthorizationRequest(() => true);
   const connection = fixture.connection({}, fixture.client(homes[1].host));
   await fixture.settle(connection.connect());
-  const status = async () => {
-    const request = connection.createCoap('GET', '/hello');
-    await fixture.settle(request.execute());
-    return request.getResponseStatusCode();
-  };
+  const status = async () => (await fixture.settle(connection.get('/hello'))).status;
   expect(await status()).toBe(205);
   for (const box of homes.flatMap(({ boxes }) => boxes)) box.forget();
   expect(await status()).toBe(205);

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../../client/connect/direct.ts';
 import { connectChannels } from '../../../client/connect/race.ts';
 import { Connection as ClientConnection, type ConnectionContext } from '../../../client/connection.ts';
-import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
+import type { Connection, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
 import { effectiveOptions } from '../../../client/options.ts';
 import { type Clock, type Environment, type Network, silentLog } from '../../../platform/environment.ts';
 import { nodeEnvironment } from '../../../platform/node/index.ts';
@@ -15,6 +15,7 @@ import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { noPaths } from '../../support/no-paths.ts';
+import { recordEvents } from '../../support/recorded-events.ts';
 
 let fixture: ProductFixture;
 beforeEach(async () => {
@@ -84,18 +85,16 @@ describe('direct candidates', () => {
     under.device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
     const connection = connectionTo([['home', under.device.localPort]]);
     connection.endOfDirectCandidates();
-    const events: ConnectionEvent[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    const events: string[] = [];
+    recordEvents(connection, events);
     await fixture.settle(connection.connect());
-    const coap = connection.createCoap('GET', '/slow');
-    const done = coap.execute();
+    const done = connection.get('/slow');
     await fixture.sim.run(1_000);
     fixture.sim.rebind(home, 'port');
     answer();
-    await fixture.settle(done);
-    expect(coap.getResponseStatusCode()).toBe(205);
+    expect(await fixture.settle(done)).toMatchObject({ status: 205 });
     await fixture.sim.run(5_000);
-    expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
+    expect(events).toEqual(['open', 'path']);
   });
 
   test('fail only when no more can be added', async () => {

@@ -13,6 +13,7 @@ import type { SimulatedHost } from '../../../testing/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+import { recordEvents } from '../../support/recorded-events.ts';
 import { ADMITTED, asked } from '../stand-in.ts';
 
 const HOME = '198.51.100';
@@ -122,9 +123,9 @@ describe('without a base station', () => {
     device.addCoapResource('GET', '/who', ({ connection }) => ({ status: 205, payload: String(connection.isLocal) }));
     const connection = local({ DeviceFingerprint: device.deviceFingerprint });
     const events: string[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    recordEvents(connection, events);
     expect((await outcome(connection)).slice(0, 2)).toEqual(['DIRECT', ['OK', 'NONE', 'NONE']]);
-    expect([connection.verified, connection.stationVerified, events]).toEqual(['pinned', null, ['CONNECTED']]);
+    expect([connection.verified, connection.stationVerified, events]).toEqual(['pinned', null, ['open']]);
     expect(await fixture.coap(connection, 'GET', '/who')).toEqual({ status: 205, text: 'true' });
     expect([device.connection(1).isLocal, device.connection(1).type]).toEqual([true, 'DIRECT']);
   });

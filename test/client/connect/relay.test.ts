@@ -1,11 +1,12 @@
 /** Client to device through a base station, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type ConnectionEvent, LocalError, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
+import { LocalError, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
 import { silentLog, withLog } from '../../../platform/environment.ts';
 import { thrownCode } from '../../support/code-of.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
+import { recordEvents } from '../../support/recorded-events.ts';
 
 let fixture: ProductFixture;
 let station: StationUnderTest;
@@ -175,7 +176,7 @@ describe('connect', () => {
     device.limitConnections(0);
     const refused = fixture.connection();
     const events: string[] = [];
-    refused.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    recordEvents(refused, events);
     expect(await fixture.code(refused.connect())).toBe('DEVICE_INTERNAL_ERROR');
     await fixture.sim.run(1_000);
     expect(events).toEqual([]);
@@ -191,13 +192,13 @@ describe('the end of a connection', () => {
     const atDevice: string[] = [];
     device.onConnectionEvent((_, event) => atDevice.push(event));
     const connection = fixture.connection();
-    const events: ConnectionEvent[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    const events: string[] = [];
+    recordEvents(connection, events);
     await fixture.settle(connection.connect());
     await fixture.settle(connection.close());
     await fixture.settle(connection.close());
     await fixture.sim.run(5_000);
-    expect(events).toEqual(['CONNECTED', 'CLOSED']);
+    expect(events).toEqual(['open', 'close']);
     expect(atDevice).toEqual(['OPENED', 'CLOSED']);
     expect(() => connection.getType()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
     expect(thrownCode(() => connection.openStream(1))).toBe('STOPPED');
@@ -208,14 +209,14 @@ describe('the end of a connection', () => {
   test('closed by the device: CLOSED with a reason', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const connection = await fixture.connected();
-    const events: ConnectionEvent[] = [];
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    const events: string[] = [];
+    recordEvents(connection, events);
     await fixture.sim.run(100);
     await fixture.settle(device.connection(1).close());
     await fixture.sim.run(5_000);
-    expect(events).toEqual(['CLOSED']);
+    expect(events).toEqual(['close']);
     expect(connection.closeReason?.code).toBe('CLOSED');
-    expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
+    expect(await fixture.code(connection.get('/'))).toBe('NOT_CONNECTED');
   });
 
   test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', {
@@ -239,18 +240,32 @@ describe('the end of a connection', () => {
     await fixture.attached();
     const connection = fixture.connection();
     const events: string[] = [];
-    const once = {
-      onEvent(event: ConnectionEvent) {
-        events.push(`once ${event}`);
-        connection.removeConnectionEventsListener(once);
-        throw new Error('of the application');
-      },
+    const once = (): void => {
+      events.push('once open');
+      connection.off('open', once);
+      throw new Error('of the application');
     };
-    connection.addConnectionEventsListener(once);
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    const removed = (): number => events.push('removed');
+    connection.on('open', once);
+    connection.on('close', removed);
+    connection.off('close', removed);
+    recordEvents(connection, events);
     await fixture.settle(connection.connect());
     await fixture.settle(connection.close());
-    expect(events).toEqual(['once CONNECTED', 'CONNECTED', 'CLOSED']);
+    expect(events).toEqual(['once open', 'open', 'close']);
+  });
+
+  test('its events are iterated, with their values, to the end', async () => {
+    await fixture.attached();
+    const connection = fixture.connection();
+    const events: unknown[] = [];
+    const reading = (async () => {
+      for await (const event of connection.events()) events.push(event);
+    })();
+    await fixture.settle(connection.connect());
+    await fixture.settle(connection.close());
+    await fixture.settle(reading);
+    expect(events).toEqual([{ type: 'open' }, { type: 'close' }]);
   });
 });
 
@@ -261,13 +276,11 @@ test('the log of its environment gets the client’s messages', { tags: ['slow']
   const client = SvcClient.create({ environment: withLog(fixture.sim.host('phone'), log) });
   client.setLogLevel('error');
   const connection = fixture.connection({}, client);
-  connection.addConnectionEventsListener({
-    onEvent: () => {
-      throw new Error('of the application');
-    },
+  connection.on('open', () => {
+    throw new Error('of the application');
   });
   await fixture.settle(connection.connect());
-  expect(heard).toEqual(['a connection events listener failed {"event":"CONNECTED","error":"Error: of the application"}']);
+  expect(heard).toEqual([expect.stringMatching(/^listener of open threw .*Error: of the application/)]);
   await fixture.settle(client.stop());
 });
 
@@ -277,8 +290,8 @@ describe('options', () => {
     async (interval) => {
       const { host } = await fixture.attached();
       const connection = await fixture.connected({ KeepAliveInterval: interval, KeepAliveRetryInterval: 1_000, KeepAliveMaxRetries: 3 });
-      const events: ConnectionEvent[] = [];
-      connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+      const events: string[] = [];
+      recordEvents(connection, events);
       await fixture.sim.run(1_000);
       fixture.sim.link(host, 'station', { delay: 10, loss: 1 });
       const began = fixture.sim.now;

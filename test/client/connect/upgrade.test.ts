@@ -27,7 +27,8 @@ async function relayed(options: ConnectionOptions = {}): Promise<Connection> {
   device.onConnectionEvent(({ type }, event) => events.push(`device ${event} ${type}`));
   const pinned = { DeviceFingerprint: device.deviceFingerprint };
   const connection = fixture.connection({ Local: false, Rendezvous: true, ...pinned, ...options }, fixture.client(phone));
-  connection.addConnectionEventsListener({ onEvent: (event) => events.push(`client ${event} ${connection.getType()}`) });
+  connection.on('open', () => events.push(`client open ${connection.getType()}`));
+  connection.on('path', ({ kind }) => events.push(`client path ${kind}`));
   await fixture.settle(connection.connect());
   return connection;
 }
@@ -37,7 +38,7 @@ function overs(connection: Connection): string[] {
 }
 
 describe('a relayed connection becomes direct', () => {
-  test('within a second, and both ends see CHANNEL_CHANGED', async () => {
+  test('within a second, and both ends see the other path', async () => {
     const connection = await relayed();
     expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
     // No measurement has been made, and none is guessed.
@@ -45,12 +46,7 @@ describe('a relayed connection becomes direct', () => {
     await fixture.sim.run(1_000);
     expect(connection.getType()).toBe('DIRECT');
     expect(connection.paths().whyNotDirect).toBeNull();
-    expect(events.sort()).toEqual([
-      'client CHANNEL_CHANGED DIRECT',
-      'client CONNECTED RELAY',
-      'device CHANNEL_CHANGED DIRECT',
-      'device OPENED RELAY',
-    ]);
+    expect(events.sort()).toEqual(['client open RELAY', 'client path direct', 'device CHANNEL_CHANGED DIRECT', 'device OPENED RELAY']);
     expect(overs(connection).sort()).toEqual(['active ipv6', 'warm relay']);
     for (const { rtt } of connection.paths().paths) expect(rtt).toBeGreaterThanOrEqual(20);
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
@@ -65,7 +61,7 @@ describe('a relayed connection becomes direct', () => {
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
     expect(connection.getType()).toBe('RELAY');
     expect(fixture.sim.now - before).toBeLessThan(3_000);
-    expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
+    expect(events.sort()).toEqual(['client path relay', 'device CHANNEL_CHANGED RELAY']);
   });
 
   test('and keeps the relay as long as it lives', async () => {

@@ -12,6 +12,7 @@ import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
+import { recordEvents } from '../../support/recorded-events.ts';
 
 let fixture: ProductFixture;
 let station: StationUnderTest;
@@ -24,7 +25,7 @@ beforeEach(async () => {
 function connecting(options: ConnectionOptions = {}, connection?: Connection) {
   const made = connection ?? fixture.connection({ Local: false, IgnoreDeviceNotAttached: true, ...options });
   const events: string[] = [];
-  made.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+  recordEvents(made, events);
   const began = fixture.sim.now;
   const result: Promise<[string, number]> = made.connect().then(
     () => ['OK', fixture.sim.now - began],
@@ -52,14 +53,14 @@ describe('a device that is not attached', () => {
     const { device, events: ofDevice } = await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(time);
-    expect([events, atStation()]).toEqual([['WAITING_FOR_ATTACH'], [1, 0]]);
+    expect([events, atStation()]).toEqual([['waiting'], [1, 0]]);
     device.setBasestationAttach(true);
     await fixture.sim.run(() => ofDevice.filter((event) => event === 'ATTACHED').length === 2);
     const attached = fixture.sim.now;
     expect((await fixture.settle(result))[0]).toBe('OK');
     // The handshake that waited at the base station: to the device, back, and on to the client.
     expect(fixture.sim.now - attached).toBeLessThanOrEqual(30);
-    expect([connection.getType(), events]).toEqual(['RELAY', ['WAITING_FOR_ATTACH', 'CONNECTED']]);
+    expect([connection.getType(), events]).toEqual(['RELAY', ['waiting', 'open']]);
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
     await fixture.sim.run(300_000);
     expect([connection.isConnected, atStation()]).toEqual([true, [0, 1]]);
@@ -70,11 +71,7 @@ describe('a device that is not attached', () => {
     const { connection, events, result } = connecting({ ConnectTimeout: 50_000 });
     expect(await fixture.settle(result)).toEqual(['TIMEOUT', 50_000]);
     await fixture.sim.run(1_000);
-    expect([events, atStation(), connection.getRemoteChannelErrorCode()]).toEqual([
-      ['WAITING_FOR_ATTACH'],
-      [0, 0],
-      'OPERATION_IN_PROGRESS',
-    ]);
+    expect([events, atStation(), connection.getRemoteChannelErrorCode()]).toEqual([['waiting'], [0, 0], 'OPERATION_IN_PROGRESS']);
   });
 
   test('is no longer awaited after close; the base station forgets the client', async () => {
@@ -84,7 +81,7 @@ describe('a device that is not attached', () => {
     await fixture.settle(connection.close());
     expect(await fixture.settle(result)).toEqual(['STOPPED', 20_000]);
     await fixture.sim.run(1_000);
-    expect([events, atStation()]).toEqual([['WAITING_FOR_ATTACH'], [0, 0]]);
+    expect([events, atStation()]).toEqual([['waiting'], [0, 0]]);
   });
 
   test.each([5, 15, 25, 35, 45])('leaves nothing at the base station when close follows %d ms after connect', async (time) => {
@@ -105,7 +102,7 @@ describe('a device that is not attached', () => {
     await fixture.sim.run(2_000);
     const { events, result } = connecting();
     expect((await fixture.settle(result))[0]).toBe('OK');
-    expect([without.events, events]).toEqual([[], ['CONNECTED']]);
+    expect([without.events, events]).toEqual([[], ['open']]);
   });
 
   test('does not stop other channels: a direct candidate added meanwhile connects, and the wait ends', { tags: ['slow'] }, async () => {
@@ -146,7 +143,7 @@ describe('a wait survives', () => {
     expect(atStation()).toEqual([1, 0]);
     device.setBasestationAttach(true);
     expect((await fixture.settle(result))[0]).toBe('OK');
-    expect(events).toEqual(['WAITING_FOR_ATTACH', 'CONNECTED']);
+    expect(events).toEqual(['waiting', 'open']);
   });
 
   test('a device that is attached and does not answer', async () => {
@@ -157,7 +154,7 @@ describe('a wait survives', () => {
     await silent.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
     const { events, result } = connecting();
     await fixture.sim.run(20_000);
-    expect(events).toEqual(['WAITING_FOR_ATTACH']);
+    expect(events).toEqual(['waiting']);
     const under = await fixture.device({ registered: false });
     await station.store.setFingerprint(ids.productId, ids.deviceId, under.device.deviceFingerprint);
     await fixture.start(under);
@@ -173,7 +170,7 @@ describe('a wait survives', () => {
     const old = await fixture.raw.station({ machine: 'old', router });
     const { events, result } = connecting({ ServerUrl: 'https://old:4433', ServerFingerprint: old.host.fingerprint });
     expect(await fixture.settle(result)).toEqual(['TIMEOUT', 120_000]);
-    expect(events).toEqual(['WAITING_FOR_ATTACH']);
+    expect(events).toEqual(['waiting']);
     expect(asked).toBeGreaterThan(5);
     expect(asked).toBeLessThan(40);
   });
@@ -203,7 +200,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     device.addServerConnectToken('another');
     device.setBasestationAttach(true);
     expect((await fixture.settle(result))[0]).toBe('TOKEN_REJECTED');
-    expect(events).toEqual(['WAITING_FOR_ATTACH']);
+    expect(events).toEqual(['waiting']);
   });
 
   test('a device with another key than the pinned one', { tags: ['slow'] }, async () => {

@@ -19,7 +19,7 @@ let scripted: ScriptedDevice;
 function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
   const logins: string[][] = [];
   const connection: IamConnection = {
-    createCoap: (method, path) => scripted.connection.createCoap(method, path),
+    request: (method, path, options) => scripted.connection.request(method, path, options),
     getClientFingerprint: () => scripted.connection.getClientFingerprint(),
     passwordAuthenticate: async (...login) => {
       logins.push(login);

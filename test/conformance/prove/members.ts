@@ -87,6 +87,12 @@ function wrapped(original: Callable, instead: Around): Callable {
   };
 }
 
+/** The arguments with listeners that do not receive the event: of `on(event, listener)`, or of one for all events. */
+export function withoutEvent(args: readonly unknown[], event: string, note: () => void): unknown[] {
+  const isOfEvent = args[0] === event;
+  return args.map((each) => (isOfEvent && typeof each === 'function' ? () => note() : silenced(each, event, note)));
+}
+
 /**
  * A listener that does not receive the event: a function, or an object with `onEvent`, which keeps its identity so that
  * it can be removed.

@@ -2,7 +2,7 @@
  * Records calls, and replaces declarations of modules. A worker has one task, for one test file, so the state here is
  * global to the worker.
  */
-import { type Around, around, changeConstant, loseMember, rebind, silenced, unregistered } from './members.ts';
+import { type Around, around, changeConstant, loseMember, rebind, unregistered, withoutEvent } from './members.ts';
 import type { Replacement } from './replacement.ts';
 import type { Place } from './sources.ts';
 
@@ -117,7 +117,7 @@ function insteadOf(replacement: Replacement, place: Place, earlier: Proof['calls
     case 'call':
       return idle(keyOf(place), earlier);
     case 'event':
-      return (call, args) => call(args.map((each) => silenced(each, replacement.value, note)));
+      return (call, args) => call(withoutEvent(args, replacement.value, note));
     case 'endpoint':
       return (call, args) => unregistered(call, args, replacement.value, note);
     case 'member': {

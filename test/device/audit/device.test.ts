@@ -51,10 +51,7 @@ function connect({ fixture, device }: AuditedDevice): Promise<Connection> {
 }
 
 async function request(connection: Connection, method: string, path: string, body?: Record<string, unknown> | string): Promise<number> {
-  const coap = connection.createCoap(method, path);
-  if (body !== undefined) coap.setRequestPayload(60, encode(body as never));
-  await coap.execute();
-  return coap.getResponseStatusCode();
+  return (await connection.request(method, path, body === undefined ? {} : { body: encode(body as never), format: 60 })).status;
 }
 
 /** Entries since the start, without fields that a test cannot know. */

@@ -4,7 +4,7 @@
  */
 import { type Connection, type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import { createIamSecrets, Device, defaultConfiguration, Iam, type IamOptions } from '../../../device/index.ts';
-import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
+import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { loadExchange } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
@@ -91,18 +91,14 @@ export class GuardedDevice {
 
   /** Returns the status of a request with a CBOR body, or none. */
   async request(connection: Connection, method: string, path: string, body?: CborValue): Promise<number> {
-    const coap = connection.createCoap(method, path);
-    if (body !== undefined) coap.setRequestPayload(60, encode(body));
-    await this.fixture.settle(coap.execute());
-    return coap.getResponseStatusCode();
+    const content = body === undefined ? {} : { body: encode(body), format: 60 };
+    return (await this.fixture.settle(connection.request(method, path, content))).status;
   }
 
   /** Returns the name of the user that the connection acts as; null for no user. */
   async me(connection: Connection): Promise<string | null> {
-    const coap = connection.createCoap('GET', '/iam/me');
-    await this.fixture.settle(coap.execute());
-    if (coap.getResponseStatusCode() === 404) return null;
-    return (decode(coap.getResponsePayload()) as { Username: string }).Username;
+    const answer = await this.fixture.settle(connection.get('/iam/me'));
+    return answer.status === 404 ? null : (answer.cbor() as { Username: string }).Username;
   }
 
   /** Returns OK, or the code of the error that a login ends with. */

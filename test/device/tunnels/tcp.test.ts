@@ -93,12 +93,6 @@ function broken(socket: Socket): Promise<string> {
   });
 }
 
-async function get(path: string) {
-  const coap = connection.createCoap('GET', path);
-  await coap.execute();
-  return coap;
-}
-
 test('an answer before a reset arrives, 100 of 100, while uploads are under way', { tags: ['slow'] }, async () => {
   const answer = Buffer.alloc(100_000, 5);
   const early = createServer({ pauseOnConnect: true }, async (socket) => {
@@ -227,7 +221,7 @@ describe('an open tunnel', () => {
 describe('services by name and over IPv6', () => {
   const addressOf = async (id: string): Promise<unknown> => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
-    return decodeTunnelService((await get(`/tcp-tunnels/services/${id}`)).getResponsePayload()).host;
+    return decodeTunnelService((await connection.request('GET', `/tcp-tunnels/services/${id}`)).bytes).host;
   };
 
   test('a name: clients see its address, and reach it', { tags: ['slow'] }, async () => {
@@ -268,7 +262,7 @@ describe('services by name and over IPv6', () => {
 
   test('a name without an address: 5.03, and a tunnel to it does not open', async () => {
     device.addTcpTunnelService({ id: 'lost', type: 'tcp', host: 'nowhere.example', port: 1 });
-    expect((await get('/tcp-tunnels/services/lost')).getResponseStatusCode()).toBe(503);
+    expect((await connection.request('GET', '/tcp-tunnels/services/lost')).status).toBe(503);
     await expect(connection.createTcpTunnel().open('lost')).rejects.toMatchObject({
       code: 'BAD_RESPONSE',
       message: 'the device answered 5.03 ("The host of the service does not resolve") to the request for a tunnel',
@@ -277,7 +271,7 @@ describe('services by name and over IPv6', () => {
 
   test('a service that is not there: the client learns that it refuses connections', { tags: ['slow'] }, async () => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
-    const { streamPort } = decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload());
+    const { streamPort } = decodeTunnelService((await connection.request('GET', '/tcp-tunnels/services/echo')).bytes);
     service.close();
     await expect(connection.openStream(streamPort).opened).rejects.toMatchObject({
       code: 'STOPPED',
@@ -303,7 +297,10 @@ describe('services by name and over IPv6', () => {
   test('metadata that changes while the device runs', async () => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
     device.setTcpTunnelServiceMetadata('echo', { floor: '3', room: 'a' });
-    expect(decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload()).metadata).toEqual({ floor: '3', room: 'a' });
+    expect(decodeTunnelService((await connection.request('GET', '/tcp-tunnels/services/echo')).bytes).metadata).toEqual({
+      floor: '3',
+      room: 'a',
+    });
     expect(() => device.setTcpTunnelServiceMetadata('nothing', {})).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
     const wrong = { floor: 3 } as unknown as Record<string, string>;
     expect(() => device.setTcpTunnelServiceMetadata('echo', wrong)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
@@ -393,13 +390,13 @@ describe('a tunnel refuses', () => {
 describe('the three endpoints', () => {
   test('list and describe services', async () => {
     const { decodeTunnelService, decodeTunnelServiceIds } = await import('../../../protocol/records/index.ts');
-    const list = await get('/tcp-tunnels/services');
-    expect([list.getResponseStatusCode(), list.getResponseContentFormat()]).toEqual([205, 60]);
-    expect(decodeTunnelServiceIds(list.getResponsePayload())).toEqual(['echo']);
+    const list = await connection.request('GET', '/tcp-tunnels/services');
+    expect([list.status, list.format]).toEqual([205, 60]);
+    expect(decodeTunnelServiceIds(list.bytes)).toEqual(['echo']);
     for (const path of ['/tcp-tunnels/services/echo', '/tcp-tunnels/connect/echo']) {
-      const one = await get(path);
-      expect([one.getResponseStatusCode(), one.getResponseContentFormat()]).toEqual([205, 60]);
-      const { streamPort, ...record } = decodeTunnelService(one.getResponsePayload());
+      const one = await connection.request('GET', path);
+      expect([one.status, one.format]).toEqual([205, 60]);
+      const { streamPort, ...record } = decodeTunnelService(one.bytes);
       expect(record).toEqual({ id: 'echo', type: 'tcp', host: '127.0.0.1', port: portOf(service), metadata: { floor: '2' } });
       expect(streamPort).toBeGreaterThanOrEqual(0x8000_0000);
     }
@@ -408,7 +405,7 @@ describe('the three endpoints', () => {
 
   test('look a service up before they ask for permission', { tags: ['slow'] }, async () => {
     verdict = () => false;
-    const status = async (path: string) => (await get(path)).getResponseStatusCode();
+    const status = async (path: string) => (await connection.request('GET', path)).status;
     expect(await status('/tcp-tunnels/services')).toBe(403);
     expect(await status('/tcp-tunnels/services/echo')).toBe(403);
     expect(await status('/tcp-tunnels/connect/echo')).toBe(403);

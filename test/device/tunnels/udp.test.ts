@@ -71,12 +71,6 @@ async function program(tunnel: UdpTunnel): Promise<(question: Uint8Array) => Pro
   };
 }
 
-async function get(path: string) {
-  const coap = connection.createCoap('GET', path);
-  await coap.execute();
-  return coap;
-}
-
 test('a tunnel carries questions and answers of several programs', async () => {
   const tunnel = await open();
   const programs = await Promise.all([0, 1, 2].map(() => program(tunnel)));
@@ -142,17 +136,17 @@ test('a tunnel refuses a port that is taken, and opens it once it is free', asyn
 
 describe('the three endpoints', () => {
   test('list and describe services, apart from those of TCP', async () => {
-    const list = await get('/udp-tunnels/services');
-    expect([list.getResponseStatusCode(), list.getResponseContentFormat()]).toEqual([205, 60]);
-    expect(decodeTunnelServiceIds(list.getResponsePayload())).toEqual(['echo']);
+    const list = await connection.request('GET', '/udp-tunnels/services');
+    expect([list.status, list.format]).toEqual([205, 60]);
+    expect(decodeTunnelServiceIds(list.bytes)).toEqual(['echo']);
     device.setUdpTunnelServiceMetadata('echo', { floor: '3' });
     for (const path of ['/udp-tunnels/services/echo', '/udp-tunnels/connect/echo']) {
-      const { streamPort, ...record } = decodeTunnelService((await get(path)).getResponsePayload());
+      const { streamPort, ...record } = decodeTunnelService((await connection.request('GET', path)).bytes);
       const { port } = service.address();
       expect(record).toEqual({ id: 'echo', type: 'udp', host: '127.0.0.1', port, metadata: { floor: '3' }, lost: 0 });
       expect(streamPort).toBeGreaterThanOrEqual(0x8000_0000);
     }
-    expect(decodeTunnelServiceIds((await get('/tcp-tunnels/services')).getResponsePayload())).toEqual([]);
+    expect(decodeTunnelServiceIds((await connection.request('GET', '/tcp-tunnels/services')).bytes)).toEqual([]);
     const actions = ['UdpTunnel:ListServices', 'UdpTunnel:GetService', 'UdpTunnel:Connect', 'TcpTunnel:ListServices'];
     expect(asked.map(({ action }) => action)).toEqual(actions);
     expect(asked[1]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'echo', 'UdpTunnel:ServiceType': 'udp' });
@@ -160,7 +154,7 @@ describe('the three endpoints', () => {
 
   test('look a service up before they ask for permission', async () => {
     verdict = false;
-    const status = async (path: string) => (await get(path)).getResponseStatusCode();
+    const status = async (path: string) => (await connection.request('GET', path)).status;
     for (const path of ['/udp-tunnels/services', '/udp-tunnels/services/echo', '/udp-tunnels/connect/echo'])
       expect(await status(path)).toBe(403);
     for (const path of ['/udp-tunnels/services/nothing', '/udp-tunnels/connect/nothing']) expect(await status(path)).toBe(404);

@@ -23,7 +23,8 @@ serve({
     const connection = client.createConnection();
     const events = [];
     connection.updateOptions(options);
-    connection.addConnectionEventsListener({ onEvent: (event) => events.push({ event, at: performance.now() }) });
+    for (const event of ['open', 'path', 'rest', 'resume', 'close'])
+      connection.on(event, () => events.push({ event, at: performance.now() }));
     if (candidates.length > 0) connection.enableDirectCandidates();
     for (const [host, port] of candidates) connection.addDirectCandidate(host, port);
     const begun = performance.now();
@@ -65,9 +66,8 @@ serve({
   /** A request. @returns ms until its answer */
   async request({ name }) {
     const begun = performance.now();
-    const coap = open.get(name).connection.createCoap('GET', '/thermostat/target');
-    await coap.execute();
-    if (coap.getResponseStatusCode() !== 205) throw new Error(`the device answered ${coap.getResponseStatusCode()}`);
+    const { status } = await open.get(name).connection.get('/thermostat/target');
+    if (status !== 205) throw new Error(`the device answered ${status}`);
     return performance.now() - begun;
   },
 

@@ -13,9 +13,8 @@ serve({
     const connection = client.createConnection();
     connection.updateOptions(options);
     await connection.connect();
-    const coap = connection.createCoap('GET', '/thermostat/target');
-    await coap.execute();
-    if (coap.getResponseStatusCode() !== 205) throw new Error(`the device answered ${coap.getResponseStatusCode()}`);
+    const { status } = await connection.get('/thermostat/target');
+    if (status !== 205) throw new Error(`the device answered ${status}`);
     const took = performance.now() - begun;
     const { station } = connection.paths();
     await connection.close();

@@ -25,10 +25,9 @@ function setAddresses(host: SimulatedHost, addresses: readonly string[]): void {
 
 /** Counts the migrations at both ends; each is reported once. */
 function expectMigrations(fixture: HomesFixture, migrations: number): void {
-  const changed = Array.from({ length: migrations }, () => 'CHANNEL_CHANGED');
   expect([fixture.clientEvents, fixture.deviceEvents]).toEqual([
-    ['CONNECTED', ...changed],
-    ['OPENED', ...changed],
+    ['open', ...Array(migrations).fill('path')],
+    ['OPENED', ...Array(migrations).fill('CHANNEL_CHANGED')],
   ]);
 }
 

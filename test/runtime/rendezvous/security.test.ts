@@ -140,7 +140,7 @@ describe('a check', () => {
     const connection = await fixture.relayed();
     const transfer = await Transfer.begin(fixture, connection, { bytes: 300_000 });
     let before: SimulatedPacket[] = [];
-    connection.addConnectionEventsListener({ onEvent: () => (before = packets.filter(isBetweenHomes)) });
+    connection.on('path', () => (before = packets.filter(isBetweenHomes)));
     await fixture.untilType(connection, 'DIRECT', 5_000);
     const stun = before.filter(({ data }) => isStun(data));
     expect(stun.length).toBeGreaterThan(3);
@@ -174,7 +174,7 @@ describe('a check', () => {
     // An answer each, and checks to at most 16 of them.
     expect(bytesOf(there)).toBeLessThanOrEqual(CHECK_LENGTH * (count + 16 * 6));
     expect(fixture.atDevice.paths().pairs.length).toBeLessThanOrEqual(64);
-    expect([connection.getType(), fixture.clientEvents, fixture.deviceEvents]).toEqual(['RELAY', ['CONNECTED'], ['OPENED']]);
+    expect([connection.getType(), fixture.clientEvents, fixture.deviceEvents]).toEqual(['RELAY', ['open'], ['OPENED']]);
   });
 
   test('answered by a forger, from anywhere and from the checked address, validates no pair', { tags: ['slow'] }, async () => {
@@ -195,7 +195,7 @@ describe('a check', () => {
     const connection = await fixture.relayed();
     await fixture.sim.run(20_000);
     expect(connection.paths().pairs.filter(({ state }) => state === 'answered')).toEqual([]);
-    expect([connection.getType(), fixture.clientEvents]).toEqual(['RELAY', ['CONNECTED']]);
+    expect([connection.getType(), fixture.clientEvents]).toEqual(['RELAY', ['open']]);
   });
 });
 

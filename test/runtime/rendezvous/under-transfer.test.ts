@@ -54,7 +54,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
       const [without, tried] = [await run(false, attempts, seed), await run(true, attempts, seed)];
       expect(tried.offers).toBeGreaterThanOrEqual(attempts - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);
-      expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['CONNECTED'], ['OPENED']]);
+      expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['open'], ['OPENED']]);
       stalls.without.push(without.stalls);
       stalls.tried.push(tried.stalls);
     }
@@ -122,7 +122,7 @@ describe('a direct path that stops working during a transfer', () => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
       const cut = fixture.sim.now;
       await transfer.end();
-      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['CONNECTED', 'CHANNEL_CHANGED']]);
+      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['open', 'path']]);
       expect(transfer.stall(cut)).toBeLessThan(2_000);
     }
   });
@@ -167,7 +167,7 @@ describe('an idle direct path', () => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.from === victim && lost++ === 0 ? 'drop' : undefined);
       await fixture.sim.run(MINUTE);
       expect(lost).toBeGreaterThan(1);
-      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['CONNECTED', 'CHANNEL_CHANGED']]);
+      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['open', 'path']]);
     }
   });
 

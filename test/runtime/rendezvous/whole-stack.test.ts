@@ -32,7 +32,7 @@ async function upgraded({ client, device }: Cell) {
   const options = { Rendezvous: true, Local: false, DeviceFingerprint: under.device.deviceFingerprint };
   const connection = fixture.connection(options, fixture.client(homes[0].host));
   const types: string[] = [];
-  connection.addConnectionEventsListener({ onEvent: (event) => void (event === 'CHANNEL_CHANGED' && types.push(connection.getType())) });
+  connection.on('path', () => types.push(connection.getType()));
   const atDevice: string[] = [];
   under.device.onConnectionEvent((each, event) => void (event === 'CHANNEL_CHANGED' && atDevice.push(each.type)));
   await fixture.settle(connection.connect());

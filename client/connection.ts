@@ -23,7 +23,7 @@ import type { DirectPaths } from './direct-paths.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import type { ListenTunnel } from './platform.ts';
-import { type Answer, ask, type ObserveOptions, observationOf, observe, type RequestOptions, requestOf, withBody } from './requests.ts';
+import { type Answer, ask, type ObserveOptions, observationOf, observe, type RequestOptions, withBody } from './requests.ts';
 import { RouteRecovery } from './route-recovery.ts';
 import { askService, type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
@@ -267,9 +267,8 @@ export class Connection extends Listenable<ConnectionEvents> {
    * @throws INVALID_ARGUMENT, and nothing is sent; NOT_CONNECTED; TIMEOUT; STOPPED when `signal` fires, or the
    *   connection was closed or lost; BAD_RESPONSE when the answer is malformed
    */
-  async request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-    const request = requestOf(method, path, options);
-    return ask(this.#connected(), request);
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer> {
+    return ask(this.#live, method, path, options);
   }
 
   /** Sends a GET, as `request`. */

@@ -101,21 +101,26 @@ const KINDS: Record<keyof RequestOptions, Kind> = {
 };
 
 /** Checks a request of an application. @throws LocalError INVALID_ARGUMENT */
-export function requestOf(method: string, path: string, options: RequestOptions): SessionRequest {
+export function requestOf(method: string, path: string, options?: RequestOptions): SessionRequest {
   check('the CoAP method', method, METHOD);
   check('the CoAP path', path, text);
   if (!path.startsWith('/')) throw invalid(`the CoAP path must start with "/", not ${JSON.stringify(path)}`);
+  if (options === undefined) return { method: method as CoapMethod, path, timeout: DEFAULT_TIMEOUT };
   checkOptions('a request', options, KINDS);
-  const { body, format, query = [], timeout = DEFAULT_TIMEOUT, signal } = options;
+  const { body, format, query, timeout = DEFAULT_TIMEOUT, signal } = options;
   if (format !== undefined && body === undefined) throw invalid('the option format of a request has no effect without a body');
   return {
     method: method as CoapMethod,
     path,
-    query: [...checkQuery(Array.isArray(query) ? query : Object.entries(query).map(([name, value]) => `${name}=${value}`))],
+    ...(query !== undefined && { query: [...checkQuery(argumentsOf(query))] }),
     ...(body !== undefined && contentOf(body, format)),
     ...(signal !== undefined && { signal }),
     timeout,
   };
+}
+
+function argumentsOf(query: NonNullable<RequestOptions['query']>): readonly string[] {
+  return Array.isArray(query) ? query : Object.entries(query).map(([name, value]) => `${name}=${value}`);
 }
 
 function contentOf(body: Body, given: RequestOptions['format']): { payload: Uint8Array; contentFormat?: number } {
@@ -124,8 +129,9 @@ function contentOf(body: Body, given: RequestOptions['format']): { payload: Uint
 }
 
 /** The options of a request whose body is an argument of its own. */
-export function withBody(body: Body | undefined, options: Omit<RequestOptions, 'body'> = {}): RequestOptions {
-  return body === undefined || !isPlain(options) ? options : { ...options, body };
+export function withBody(body: Body | undefined, options?: Omit<RequestOptions, 'body'>): RequestOptions | undefined {
+  if (body === undefined) return options;
+  return options === undefined || isPlain(options) ? { ...options, body } : options;
 }
 
 /** Checks an observation. @throws LocalError INVALID_ARGUMENT */
@@ -135,8 +141,10 @@ export function observationOf(path: string, options: ObserveOptions): SessionReq
   return requestOf(method, path, request);
 }
 
-/** @throws TIMEOUT; STOPPED; BAD_RESPONSE when the answer is malformed */
-export async function ask(session: Session, request: SessionRequest): Promise<Answer> {
+/** Sends a request, see `Connection.request`. @param live returns the session, or throws NOT_CONNECTED or STOPPED */
+export async function ask(live: () => Session, method: string, path: string, options?: RequestOptions): Promise<Answer> {
+  const request = requestOf(method, path, options);
+  const session = live();
   return new Answer(await whileConnected(session, () => session.request(request)));
 }
 

@@ -31,7 +31,7 @@ import {
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
+import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './field-bounds.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';
 

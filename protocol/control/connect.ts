@@ -17,7 +17,7 @@ import { defined } from '../defined.ts';
 import { RemoteError } from '../errors/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
+import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './field-bounds.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';
 

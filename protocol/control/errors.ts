@@ -5,7 +5,7 @@
 import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
 import { type CoapReply, type CoapResponse, diagnosticText, formatStatus, printable, Status } from '../coap/index.ts';
 import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } from '../errors/index.ts';
-import { MAX_ERROR_TEXT } from './limits.ts';
+import { MAX_ERROR_TEXT } from './field-bounds.ts';
 import { CONTENT_FORMAT_CBOR } from './paths.ts';
 
 /** Station code and a text for display. */

@@ -4,7 +4,6 @@ export { decodeSeenAddress, encodeSeenAddress, type SocketAddress } from './addr
 export * from './attach.ts';
 export * from './connect.ts';
 export * from './errors.ts';
-export * from './join.ts';
 export {
   JOIN_TOKEN,
   MAX_APP_TEXT,
@@ -17,7 +16,8 @@ export {
   MAX_SCTS,
   MAX_SERVER_KEY,
   MAX_SERVICE_MESSAGE,
-} from './limits.ts';
+} from './field-bounds.ts';
+export * from './join.ts';
 export * from './paths.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';

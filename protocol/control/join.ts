@@ -6,7 +6,7 @@
  * gets the same answer.
  */
 import { bytes, decode, encode, map, optionalText, text } from '../cbor/index.ts';
-import { JOIN_TOKEN, MAX_ID } from './limits.ts';
+import { JOIN_TOKEN, MAX_ID } from './field-bounds.ts';
 
 /** The request of a device to be registered. */
 export interface JoinRequest {

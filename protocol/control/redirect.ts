@@ -3,7 +3,7 @@ import { hex } from '@scure/base';
 import { bytes, type CborMap, text, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import { FINGERPRINT_LENGTH, isFingerprint } from '../identity/index.ts';
-import { MAX_HOST } from './limits.ts';
+import { MAX_HOST } from './field-bounds.ts';
 
 /** Status of an answer that redirects. */
 export const REDIRECT = 1;

@@ -6,7 +6,7 @@
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { orElse } from '../or-else.ts';
-import { MAX_PROJECT_ID, MAX_PUSH_ANSWER, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
+import { MAX_PROJECT_ID, MAX_PUSH_ANSWER, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './field-bounds.ts';
 
 /** A push notification for a project of the provider. */
 export interface PushRequest {

@@ -26,7 +26,7 @@ import {
 } from '../cbor/index.ts';
 import { defined } from '../defined.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_CANDIDATES } from './limits.ts';
+import { MAX_CANDIDATES } from './field-bounds.ts';
 
 /** The origin of a candidate. */
 export type CandidateType = 'host' | 'reflexive' | 'mapped';

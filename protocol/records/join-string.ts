@@ -5,7 +5,7 @@
  */
 import { hex } from '@scure/base';
 import { text as anyText, check as checkValue } from '../arguments.ts';
-import { JOIN_TOKEN } from '../control/limits.ts';
+import { JOIN_TOKEN } from '../control/field-bounds.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
 import { BINARY_MARK, type BinaryField, decodeBinaryForm, encodeBinaryForm } from './binary-form.ts';

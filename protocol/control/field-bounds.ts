@@ -1,5 +1,5 @@
 /**
- * Limits of the fields of control messages, in bytes unless noted otherwise. The length of a text is that of its UTF-8.
+ * Bounds of the fields of control messages, in bytes unless noted otherwise. The length of a text is that of its UTF-8.
  */
 
 /** `<productId>-<deviceId>` is a DNS label (63). */

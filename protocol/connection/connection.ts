@@ -146,9 +146,7 @@ export class Connection {
     this.#rest?.makeWay(now);
   }
 
-  /**
-   * Requests our next sending key early; false when the peer has not acknowledged a packet under the current one yet.
-   */
+  /** Requests our next sending key early; false while the peer has acknowledged nothing under the current one. */
   updateKey(): boolean {
     return this.#life.request().updateKey();
   }
@@ -269,8 +267,10 @@ export class Connection {
 
   /** Frees the core's slot. Only queued events remain. */
   free(): void {
-    this.#path = this.#paths?.active ?? this.#path;
-    this.#paths?.clear();
+    // Also a path that is the only one, and whose part was released, may have been added.
+    const paths = this.#path === null ? null : this.paths;
+    this.#path = paths?.active ?? null;
+    paths?.clear();
     this.#paths = null;
     this.#life.free();
   }

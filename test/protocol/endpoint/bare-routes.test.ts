@@ -124,6 +124,22 @@ describe('a connection whose route ended', () => {
     expect(connection.state).not.toBe('open');
   });
 
+  it('gives the route of its next path back when it ends, also after it was idle', () => {
+    const { client, device, station, network, connection, devicePath, ...relayed } = openRelayed();
+    endRoute({ client, device, station, network, connection, devicePath, ...relayed });
+    network.pass(10);
+    device.endpoint.offerRoute(connection.paths.remoteId(), devicePath, network.now);
+    const fresh = route(client.path(station), CLIENT_ROUTE);
+    connection.paths.resume(fresh, network.now);
+    network.pass(5_000);
+    connection.sweep();
+    expect(client.endpoint.usesRoute(fresh)).toBe(true);
+    device.accepted[0]!.close(0, '', network.now);
+    network.pass(20_000);
+    expect([connection.state, client.endpoint.usesRoute(fresh)]).toEqual(['closed', false]);
+    expect(client.endpointEvents).toContainEqual({ kind: 'route-unused', path: fresh });
+  });
+
   it('can be closed by its application', () => {
     const relayed = openRelayed();
     endRoute(relayed);

@@ -65,6 +65,8 @@ export class Lifecycle {
 
   /** Ends the connection, and notifies the peer in case it can receive. */
   end(error: SvcError | null, code: number, reason: string, now: number): void {
+    // Also where the core turns out to be dead: the endpoint reports that.
+    if (this.core !== null) this.owner.touched();
     try {
       this.core?.close(code, encodeReason(reason), now);
     } catch (failure) {
@@ -74,7 +76,6 @@ export class Lifecycle {
     this.#closed(this.core === null ? 'closed' : 'closing', error, code, reason);
     this.owner.eventful();
     if (this.core === null) this.owner.drained();
-    else this.owner.touched();
   }
 
   closedByPeer(code: number, core: CoreConnection): void {

@@ -229,4 +229,15 @@ describe('a core that fails', () => {
     const again = await simulation.settle(client.dials.connect(deviceTarget({ ...both, device })));
     expect((await simulation.settle(again.request({ method: 'GET', path: '/hello' }))).status).toBe(205);
   });
+
+  it('is replaced at once also when only the close of a session meets the failure', async () => {
+    const both = await breakable();
+    const { simulation, client, cores, sessions } = both;
+    await simulation.settle(client.dials.connect(deviceTarget(both)));
+    await simulation.run(5_000);
+    expect(() => cores[0]!.failForTest()).toThrow();
+    void sessions[0]!.close();
+    await simulation.run(100);
+    expect(cores.length).toBe(2);
+  });
 });

@@ -82,10 +82,12 @@ export class Connection {
     return this.#paths?.transmitPath ?? this.path;
   }
 
-  /**
-   * All paths, and what an application does with them. A part is released when the connection is idle: read it at each
-   * use. @throws LocalError NOT_CONNECTED for a prepared connection that has no path yet
-   */
+  /** The active path and all other known ones. Makes no part: a host looks at those of every connection. */
+  get allPaths(): readonly Path[] {
+    return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
+  }
+
+  /** What an application does with paths. A part is released when idle: read it at each use. Errors as `path`. */
   get paths(): ConnectionPaths {
     this.#paths ??= new ConnectionPaths(this.path, this.#life);
     return this.#paths;
@@ -250,7 +252,7 @@ export class Connection {
     this.#now = now;
     if (this.#life.state === 'handshaking') return path !== this.#path;
     if (this.#life.state !== 'open') return true;
-    const isOther = path !== this.path && this.paths.all.includes(path);
+    const isOther = path !== this.path && this.allPaths.includes(path);
     const isLeft = this.paths.lost(path, now);
     if (isOther) this.#life.emit({ kind: 'probed', path, answered: false, forgotten: true });
     if (isLeft) return true;
@@ -265,9 +267,8 @@ export class Connection {
     this.#life.lost(error, code);
   }
 
-  /** Frees the core's slot. Only queued events remain. */
+  /** Frees the core's slot, and forgets all paths, even if their part was released. Only queued events remain. */
   free(): void {
-    // Also a path that is the only one, and whose part was released, may have been added.
     const paths = this.#path === null ? null : this.paths;
     this.#path = paths?.active ?? null;
     paths?.clear();

@@ -113,5 +113,5 @@ export class BareRoutes {
 
 /** Returns whether it is a connection that rests and had that route. */
 function isLostBy(owner: Owner, path: Path): boolean {
-  return owner instanceof Slot && owner.connection.restReason !== null && owner.connection.paths.all.includes(path);
+  return owner instanceof Slot && owner.connection.restReason !== null && owner.connection.allPaths.includes(path);
 }

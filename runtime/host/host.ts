@@ -119,8 +119,8 @@ export class Host {
       idleSweeper: new IdleSweeper(clock),
       // The station follows packets on the channel, never a Route packet (PROTOCOL.md §6.13): also after failover to a
       // route.
-      suspected: ({ paths }) => {
-        for (const path of paths.all) this.routes.channelOf(path)?.suspect();
+      suspected: ({ connection }) => {
+        for (const path of connection.allPaths) this.routes.channelOf(path)?.suspect();
       },
       ended: (session, error) => this.#ended(session, error),
     };
@@ -166,7 +166,7 @@ export class Host {
   /** Counts sessions with a route over `channel`, in use or kept warm, and connects under way on one. */
   relayedOver(channel: Session): number {
     const leadsThere = (path: Path): boolean => this.routes.channelOf(path) === channel;
-    const sessions = [...this.#sessions].filter(({ paths }) => paths.all.some(leadsThere));
+    const sessions = [...this.#sessions].filter(({ connection }) => connection.allPaths.some(leadsThere));
     return sessions.length + this.dials.paths.filter(leadsThere).length;
   }
 

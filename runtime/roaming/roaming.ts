@@ -239,7 +239,7 @@ export class Roaming implements NetworkWatcher {
   /** Sessions on the channel probe, whether it has migrated or not. */
   #channelAsked(channel: Session, hasMigrated: boolean): void {
     const over = [...this.#host.sessions].filter(({ connection }) =>
-      connection.paths.all.some((path) => this.#host.routes.channelOf(path) === channel),
+      connection.allPaths.some((path) => this.#host.routes.channelOf(path) === channel),
     );
     if (over.length === 0) return;
     if (hasMigrated) {
@@ -250,8 +250,8 @@ export class Roaming implements NetworkWatcher {
     this.#cancelAsking ??= this.#clock.schedule(AFTER_CHANNEL, () => this.#askSome());
   }
 
-  #isRouted({ paths }: Session): boolean {
-    return paths.all.some((path) => this.#host.routes.channelOf(path) !== undefined);
+  #isRouted({ connection }: Session): boolean {
+    return connection.allPaths.some((path) => this.#host.routes.channelOf(path) !== undefined);
   }
 
   #settleWhenOver(): void {

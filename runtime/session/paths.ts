@@ -28,7 +28,7 @@ export class SessionPaths {
 
   /** The active path and all others that are known, in no order. */
   get all(): readonly Path[] {
-    return this.#owner.connection.paths.all;
+    return this.#owner.connection.allPaths;
   }
 
   /** The active path is local, and the peer has proved to be on it (PROTOCOL.md §6.12). Evaluated at each read. */

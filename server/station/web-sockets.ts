@@ -190,7 +190,7 @@ export class WebSockets {
     const { host, isProved } = this.#options;
     const [used, proved] = [new Set<number>(), new Set<number>()];
     for (const session of host.sessions)
-      for (const { kind, socket } of session.paths.all) {
+      for (const { kind, socket } of session.connection.allPaths) {
         if (kind !== 'websocket') continue;
         used.add(socket);
         if (isProved(session)) proved.add(socket);

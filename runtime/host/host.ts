@@ -16,6 +16,7 @@ import type { Connection } from '../../protocol/connection/index.ts';
 import type { EndpointEvent } from '../../protocol/endpoint/index.ts';
 import { asSvcError, CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Driver } from '../driver.ts';
 import { guarded } from '../emitter.ts';
@@ -136,7 +137,7 @@ export class Host {
     this.routes = new Routes({
       clock,
       wake,
-      endpoint: () => (this.#engine.isRunning ? this.#engine.endpoint : null),
+      endpoint: () => orElse(() => this.#engine.endpoint, null),
       openEndpoint: () => {
         this.#assertOpen();
         return this.#engine.endpoint;

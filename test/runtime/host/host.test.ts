@@ -240,4 +240,16 @@ describe('a core that fails', () => {
     await simulation.run(100);
     expect(cores.length).toBe(2);
   });
+
+  it('uses no route, also before its end was noticed', async () => {
+    const both = await breakable();
+    const { simulation, client, cores, sessions, device } = both;
+    await simulation.settle(client.dials.connect(deviceTarget(both)));
+    await simulation.run(100);
+    const [channel] = sessions;
+    device.routes.path(channel!, new Uint8Array(8).fill(1));
+    await simulation.run(125_000);
+    expect(() => cores[0]!.failForTest()).toThrow();
+    expect(device.routes.path(channel!, new Uint8Array(8).fill(2)).kind).toBe('route');
+  });
 });
